@@ -139,8 +139,8 @@ $(VENV)/moto: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check 'moto[server]>=5.2,<6'
 	@touch $@
 
-mutants: ## 100,000 damaged files of each format of tables, event files and other tools' stores: no panic (MUTANTS=1000 for fewer)
-	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --profile quick -p trackway-tables -p trackway-formats -p trackway-ledger --lib -- mutants --nocapture
+mutants: ## 100,000 damaged files of each format of tables, printed logs, event files, records and other tools' stores: no panic (MUTANTS=1000 for fewer)
+	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --profile quick -p trackway-tables -p trackway-formats -p trackway-ledger -p trackway-records --lib -- mutants --nocapture
 
 soak: ## larger bounds: 500 kills, many seeds, larger models (SOAK_MINUTES=60; the next call continues)
 	scripts/soak.sh

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails at doc comments of fields and variants that say nothing, and at public types without a comment, and lists every place.
+"""Fails at doc comments of fields and variants that say nothing, at public types without a comment, and at long lines of comments, and lists every
+place.
 
 A comment says nothing if each of its words is in the name or the type of the field, or in the name of what holds it: `/// The run.` above
 `run: RunId`. A good one has a unit, what null means, a bound, or a reason; a field whose name says it all has none. Public
@@ -30,6 +31,9 @@ SHORT = {"args": "arguments", "at": "time", "config": "configuration", "count": 
          "max": "most", "min": "least"}
 
 COMMENT = re.compile(r"^ *///")
+# So long may a line of a comment be, but for the row of a table.
+LINE_MAX = 140
+LONG = re.compile(rf"^(?=.{{{LINE_MAX + 1}}}) *//[/!]?+(?! *\|)")
 MEMBER = re.compile(r"^ +(?:pub(?:\([^)]*\))? )?(?:(?P<field>[a-z_]\w*): (?P<type>.+)|(?P<variant>[A-Z]\w*)(?P<fields>[({ ,].*|))$")
 HOLDER = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?P<kind>struct|enum) (?P<name>\w+)")
 PUBLIC = re.compile(r"^pub (?:unsafe )?(?:struct|enum|union|trait|type) (?P<name>\w+)")
@@ -117,6 +121,12 @@ def missing_comments(lines: list[str]) -> Iterator[Place]:
             yield Place(at, at + 1, f"`{item['name']}` has no comment")
 
 
+def long_comments(lines: list[str]) -> Iterator[Place]:
+    for at, line in enumerate(lines):
+        if LONG.match(line):
+            yield Place(at, at + 1, f"is a comment of {len(line)} characters, {LINE_MAX} are allowed")
+
+
 def is_test(path: Path) -> bool:
     return "src" not in path.parts or {"tests", "testing"} & {*path.parts, path.stem} or path.stem.endswith("_tests")
 
@@ -129,9 +139,12 @@ def main() -> int:
     count = 0
     for file in sorted((ROOT / "crates").rglob("*.rs")):
         path = file.relative_to(ROOT)
+        text = file.read_text()
+        for place in long_comments(text.split("\n")):
+            print(f"{path}:{place.first + 1}: {place.why}")
+            count += 1
         if is_test(path):
             continue
-        text = file.read_text()
         test = TEST_MODULE.search(text)
         lines = text[: test.start() if test else None].split("\n")
         empty = [] if is_in(path, TEXTS) else list(empty_comments(lines))

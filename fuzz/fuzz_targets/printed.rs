@@ -1,4 +1,5 @@
-//! Whatever a script prints, in pieces or at once, the reader finds the same metrics, no more than was printed, and with names in proportion to it.
+//! Whatever a script prints, in pieces or at once, the reader finds the same metrics, no more than was printed, and
+//! with names in proportion to it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

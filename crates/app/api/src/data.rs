@@ -391,3 +391,28 @@ pub struct SplitRung {
     /// Rows of the first part that belong to it.
     pub rows: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a finding which blocks and a check that could not run block, each alone, and that a warning does not.
+    #[test]
+    fn what_was_not_checked_blocks() {
+        let blocks = |severity: Option<Severity>, not_run: &[&str]| {
+            let finding = |severity: Severity| Finding::new("data.rows", severity, "it is so");
+            let answer = FindingsAnswer {
+                findings: severity.map(finding).into_iter().collect(),
+                not_run: not_run.iter().map(|why| (*why).to_owned()).collect(),
+                rows: 1,
+                rows_rejected: 0,
+                rules_checked: None,
+                reading: Vec::new(),
+            };
+            answer.blocks()
+        };
+        assert!(!blocks(None, &[]) && !blocks(Some(Severity::Warn), &[]));
+        assert!(blocks(Some(Severity::Block), &[]));
+        assert!(blocks(None, &["data.rows: there is no table"]));
+    }
+}

@@ -9,7 +9,7 @@ use trackway_rules::decide::{AttemptBudget, Spent, SpentBudget};
 
 use crate::Context;
 use crate::error::AppError;
-use crate::stored::stored_plan;
+use crate::ledger::stored::stored_plan;
 
 /// An attempt that had no longer to run would be ended before it did anything: so little is left of a budget of time that is spent.
 const REST_SECONDS: f64 = 1.0;

@@ -60,6 +60,7 @@ impl Context {
             return None;
         }
         let begun = self.begun(id, before.as_ref(), now);
+        // Before the try: one that ends the process must count too.
         write(&path, &begun);
         let done = catch_unwind(AssertUnwindSafe(seal)).unwrap_or_else(|panic| {
             Err(AppError::new(ErrorKind::Fault, format!("sealing panicked: {}", message_of(&*panic))))
@@ -71,6 +72,7 @@ impl Context {
             }
             Err(error) if error.kind.is_passing() => {
                 match &before {
+                    // A ledger that is away says nothing about the attempt: the try does not count.
                     Some(before) => write(&path, before),
                     None => forget(&path),
                 }

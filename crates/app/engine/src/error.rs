@@ -18,7 +18,7 @@ pub enum ErrorKind {
     Changed,
     /// Wait until another process releases the ledger, and try again.
     Locked,
-    /// Wait until the ledger's server answers again.
+    /// Wait until the ledger's server, or an engine, answers again.
     Unavailable,
     /// It was cancelled before it was done.
     Cancelled,

@@ -7,15 +7,16 @@ use trackway_ledger::{AttemptRow, RunFilter, RunRow, RunState};
 
 use crate::Context;
 use crate::error::AppError;
-use crate::rows::health_report;
+use crate::ledger::rows::health_report;
 
 /// Completed runs that are looked at, newest first.
 const RUNS_MAX: usize = 20;
 /// The tag by which a person vouches for a run, with the reason as its value.
 pub const BLESSED: &str = "blessed";
 
-/// The newest runs of a name that are good: completed, and of a health that is neither suspect nor broken, or blessed by a person. Runs of older
-/// receipts have no health: no detector found anything critical in them. `before`: those that are older.
+/// The newest runs of a name that are good: completed, and of a health that is neither suspect nor broken, or blessed
+/// by a person. Runs of older receipts have no health: no detector found anything critical in them. `before`: those
+/// that are older.
 ///
 /// # Errors
 /// When the ledger cannot be read.
@@ -132,7 +133,8 @@ pub fn decided_otherwise(unfit: &[Unfit], purpose: CheckpointUse, run: &str, ste
 mod tests {
     use super::*;
 
-    /// Proves that the command which is proposed exists where the weights were refused: only `eval run` and `registry register` have `--unsafe`.
+    /// Proves that the command which is proposed exists where the weights were refused: only `eval run` and
+    /// `registry register` have `--unsafe`.
     #[test]
     fn what_a_person_can_do_is_proposed() {
         let of = |unfit: &[Unfit], purpose| decided_otherwise(unfit, purpose, "RUN", 240);

@@ -1,6 +1,8 @@
 //! Where Trackway keeps its state.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use trackway_core::Timestamp;
@@ -16,6 +18,8 @@ pub struct Home {
     /// Where everything in it is.
     pub layout: HomeLayout,
     ledger_url: Option<String>,
+    /// The folders that this process cleared.
+    cleared: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl Home {
@@ -23,7 +27,7 @@ impl Home {
     #[must_use]
     pub fn new(folder: PathBuf, ledger_url: Option<String>) -> Self {
         let folder = std::path::absolute(&folder).unwrap_or(folder);
-        Self { layout: HomeLayout::new(folder), ledger_url }
+        Self { layout: HomeLayout::new(folder), ledger_url, cleared: Arc::default() }
     }
 
     /// The folder itself.
@@ -97,6 +101,7 @@ impl Home {
     /// [`ErrorKind::Usage`] for a group that this user cannot give it; when the disk refuses.
     pub fn make(&self) -> Result<(), AppError> {
         let failed = |error| AppError::file("make the home", self.folder(), &error);
+        // Looked at before it is made: a home that is there keeps its `.gitignore`.
         let is_new = !self.folder().exists();
         trackway_files::make_folders(self.folder()).map_err(failed)?;
         let group = std::env::var(trackway_files::GROUP_VARIABLE).ok().filter(|group| !group.is_empty());
@@ -167,8 +172,12 @@ impl Home {
         }
     }
 
-    /// Removes what processes which were killed left of writing files in a folder of the home.
+    /// Removes what processes which were killed left of writing files in a folder of the home; once in this process,
+    /// since all of the folder is listed for it.
     pub(crate) fn clear_abandoned(&self, folder: &Path) -> std::io::Result<()> {
+        if !self.cleared.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
+            return Ok(());
+        }
         let owned = OwnedFolder::holding(self.folder(), &HomeLayout::SIGNS)?;
         let below = folder.strip_prefix(self.folder()).unwrap_or(folder);
         owned.folder(below)?.clear_abandoned()
@@ -188,4 +197,27 @@ pub fn is_connection_string(location: &str) -> bool {
         ["host", "hostaddr", "port", "user", "password", "passfile", "dbname", "service"];
     let pair = |word: &str| word.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name));
     !location.contains("://") && location.split_whitespace().any(pair)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a process lists a folder once to remove what a kill left there, and that the next process removes
+    /// what another kill left since.
+    #[test]
+    fn a_folder_is_cleared_once_by_a_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let new = || Home::new(folder.path().to_owned(), None);
+        let home = new();
+        home.make().unwrap();
+        std::fs::create_dir_all(home.layout.runs().join("r")).unwrap();
+        let left = home.layout.runs().join("r/.receipt.json.part-1-2");
+        let clear = |home: &Home| {
+            std::fs::write(&left, "torn").unwrap();
+            home.clear_abandoned(&home.layout.runs().join("r")).unwrap();
+            !left.exists()
+        };
+        assert_eq!([clear(&home), clear(&home.clone()), clear(&new())], [true, false, true]);
+    }
 }

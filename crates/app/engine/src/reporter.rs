@@ -1,14 +1,9 @@
 //! Reports of the use cases while they work. The edges decide how to show them.
 
-use std::fmt;
-
+use trackway_api::runs::watch::QueuedRun;
 use trackway_core::detect::{DetectionSeverity, Detector};
-use trackway_core::{AttemptId, RunId, Step, Timestamp, text};
-use trackway_formats::queue::QueueName;
+use trackway_core::{AttemptId, RunId, Step, Timestamp};
 pub use trackway_launch::{Stream, TerminalStreams};
-
-/// A shorter wait is shown in whole seconds.
-const MINUTE_SECONDS: f64 = 60.0;
 
 /// What a user who watches a run wants to know at once.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -74,34 +69,12 @@ pub enum Notice {
     /// How far the live attempt is.
     Progress(Progress),
     /// The run waits for a place in its queue. Repeated while it waits.
-    Queued(QueueWait),
+    Queued(QueuedRun),
     /// Anything else worth a line.
     Note {
         /// The message.
         text: String,
     },
-}
-
-/// A run that waits for a place in its queue.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct QueueWait {
-    pub queue: QueueName,
-    /// How many places are taken.
-    pub running: u32,
-    /// How long it has been waiting.
-    pub seconds: f64,
-}
-
-/// `waiting for queue gpu (2 running): since 12 s`
-impl fmt::Display for QueueWait {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { queue, running, seconds } = self;
-        let since = match *seconds < MINUTE_SECONDS {
-            true => format!("{seconds:.0} s"),
-            false => text::duration(*seconds),
-        };
-        write!(formatter, "waiting for queue {queue} ({running} running): since {since}")
-    }
 }
 
 /// How far the live attempt is.
@@ -173,21 +146,5 @@ impl Reporter for NotesOnly<'_> {
 
     fn searching(&self, predicates: usize, done: u64, total: u64) {
         self.0.searching(predicates, done, total);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves how a wait for a place is shown.
-    #[test]
-    fn a_wait_has_one_line() {
-        let shown = |seconds| {
-            let queue = "gpu".parse().unwrap();
-            QueueWait { queue, running: 2, seconds }.to_string()
-        };
-        assert_eq!(shown(12.4), "waiting for queue gpu (2 running): since 12 s");
-        assert_eq!(shown(245.0), "waiting for queue gpu (2 running): since 4 min 05 s");
     }
 }

@@ -6,13 +6,13 @@ use trackway_launch::StopMode;
 use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
 use trackway_rules::checkpoints::roll_back::Back;
 
-use crate::actions::{self, ActionKind, OwnAction};
+use crate::attempt::actions::{self, ActionKind, OwnAction};
 use crate::error::{AppError, ErrorKind};
-pub use crate::run::changes::FaultRange;
-use crate::run::changes::{Asked, AskedBy, RollBackDecided};
-use crate::run::home_copy::refuse_in_a_copy;
-use crate::run::roll_back::{go_back, place, place_before, rows, sentence, skipped};
-use crate::run::supervision::SupervisionClaim;
+use crate::run::locks::supervision::SupervisionClaim;
+use crate::run::resume::home_copy::refuse_in_a_copy;
+pub use crate::run::retry::changes::FaultRange;
+use crate::run::retry::changes::{Asked, AskedBy, RollBackDecided};
+use crate::run::retry::roll_back::{go_back, place, place_before, rows, sentence, skipped};
 use crate::{Context, run};
 
 /// A request of a user.
@@ -39,8 +39,8 @@ pub enum WayBack {
     },
 }
 
-/// How a run can continue from before what was seen in its last attempt: from the newest checkpoint that is safe and from before, unless the run
-/// file says how far it must be from it. `None`: no checkpoint is from before.
+/// How a run can continue from before what was seen in its last attempt: from the newest checkpoint that is safe and
+/// from before, unless the run file says how far it must be from it. `None`: no checkpoint is from before.
 ///
 /// # Errors
 /// When the ledger or the log of the checkpoints cannot be read.
@@ -138,6 +138,7 @@ fn roll_back_at_rest(
     last: &AttemptRow,
     decided: &RollBackDecided,
 ) -> Result<String, AppError> {
+    // No attempt may begin while the checkpoints that it would continue from are marked.
     let _supervision = match run::try_supervise(context, run.run_id)? {
         SupervisionClaim::Mine(supervision) => supervision,
         SupervisionClaim::By(holder) => {
@@ -146,6 +147,7 @@ fn roll_back_at_rest(
                 .hint(format!("stop it first: trackway stop {}", run.run_id)));
         }
     };
+    // A person may roll back a run at rest more than once.
     let id = format!("{}:{}", last.attempt_id, rows(context, run.run_id)?.len() + 1);
     let sentence = go_back(context, run, last, id, decided)?;
     // What blocked it is what the person answers with this.

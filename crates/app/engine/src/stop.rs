@@ -8,11 +8,11 @@ use trackway_launch::StopMode;
 use trackway_ledger::{RunRow, RunState};
 
 use crate::Context;
-use crate::actions::{self, ActionKind, OwnAction};
-use crate::control;
+use crate::attempt::actions::{self, ActionKind, OwnAction};
+use crate::attempt::control;
 use crate::error::AppError;
 use crate::json_file::read_if_sound;
-use crate::run::supervision::SupervisionClaim;
+use crate::run::locks::supervision::SupervisionClaim;
 use crate::run::{self, StoredJob, queue};
 
 /// Requests the end of the live attempt of a run: through the control file and SIGTERM, or at once. A second request is
@@ -35,6 +35,7 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
         kill_sent: kill,
         why: context.redactor.text(why).into_owned(),
     };
+    // Before the signal: an attempt that ends by it must not count as one that failed.
     actions::append(&files, &action).map_err(|error| AppError::file("write in", files.folder(), &error))?;
     let mode = if kill {
         StopMode::Kill
@@ -58,13 +59,15 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
 /// Between two attempts nothing lives: a file informs the supervisor, or, without one, the run is stopped here.
 fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopRequested, AppError> {
     let path = context.home.layout.run(run.run_id).stop();
+    // Before the look for a supervisor: one that comes in between reads it.
     std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
     if let SupervisionClaim::Mine(_supervision) = run::try_supervise(context, run.run_id)? {
         let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
-        if let Some(wait) = queue::waits(context, &events) {
-            queue::record_left(context, run.run_id, &wait.queue)?;
+        if let Some((queue, _)) = queue::joined(&events) {
+            queue::record_left(context, run.run_id, &queue)?;
         }
         context.set_run_state(run.run_id, RunState::Stopped)?;
+        // Left there, it would stop the run again when it is resumed.
         let _ = trackway_files::unlink(&path);
     }
     let last = context.last_attempt_of(run.run_id)?;

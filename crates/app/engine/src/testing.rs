@@ -3,14 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use trackway_api::runs::RunOutcome;
-use trackway_core::{LaunchKind, ManualClock, Timestamp};
+use trackway_core::{AttemptId, Clock as _, LaunchKind, ManualClock, TerminationReason, Timestamp};
 use trackway_formats::runfile::PlanPatch;
 use trackway_launch::testing::FakeEngine;
+use trackway_ledger::{AttemptRow, AttemptState, RunRow};
 use trackway_system::{Cancel, SystemIds};
 use trackway_tables::ReadContext;
 
@@ -24,6 +26,9 @@ pub const NEW_YEAR_MICROS: i64 = 1_767_225_600_000_000;
 
 /// Real time that a script gets to end at once, on a machine that does other things too.
 pub const SETTLES: Duration = Duration::from_secs(5);
+
+/// The engine that a [`World`] has beside the default one.
+pub const NAMED_ENGINE: &str = "juwels";
 
 /// A separate home, engine and clock.
 pub struct World {
@@ -70,13 +75,13 @@ impl World {
     /// A supervisor that was just started.
     #[must_use]
     pub fn context(&self) -> Context {
-        let launcher = self.engine.launcher().in_place_of("local").polled_every(Duration::from_secs(10));
+        let launcher = || self.engine.launcher().in_place_of("local").polled_every(Duration::from_secs(10));
         let dependencies = Dependencies {
             webhook: None,
             queues: BTreeMap::new(),
             clock: self.clock.clone(),
             ids: Arc::new(SystemIds),
-            launchers: vec![Arc::new(launcher)],
+            launchers: vec![Arc::new(launcher()), Arc::new(launcher().named(NAMED_ENGINE))],
             binary: "/no/such/program".into(),
             read_context: ReadContext::default(),
         };
@@ -108,5 +113,32 @@ impl World {
     /// Days pass.
     pub fn advance_days(&self, days: i64) {
         self.clock.advance_micros(days * 86_400_000_000);
+    }
+
+    /// Adds attempts to a run that have these numbers and are sealed, as `more` has them.
+    pub fn add_sealed(
+        context: &Context,
+        run: &RunRow,
+        numbers: Range<u32>,
+        more: impl Fn(AttemptRow) -> AttemptRow,
+    ) {
+        let row = |number| {
+            let attempt_id = AttemptId::new(&context.ids);
+            let files = context.home.layout.attempt(attempt_id);
+            more(AttemptRow {
+                state: AttemptState::Sealed,
+                sealed_at: Some(context.clock.now()),
+                receipt_sha256: Some("0".repeat(64)),
+                termination_reason: Some(TerminationReason::Preempted),
+                log_directory: files.folder().to_string_lossy().into_owned(),
+                ..AttemptRow::planned(attempt_id, number, LaunchKind::Train, run)
+            })
+        };
+        let rows: Vec<AttemptRow> = numbers.map(row).collect();
+        let added = context
+            .ledger
+            .backend()
+            .transaction(false, |backend| rows.iter().try_for_each(|row| backend.insert(row)));
+        added.unwrap();
     }
 }

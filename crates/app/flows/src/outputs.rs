@@ -79,3 +79,30 @@ pub fn refuse_filled(folder: &Path) -> Result<(), AppError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that an output which is an input is refused, also under another name, and so is a folder with something in
+    /// it, but no name that is new.
+    #[test]
+    fn an_input_is_never_an_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, link) = (folder.path().join("a.csv"), folder.path().join("link.csv"));
+        std::fs::write(&input, "x\n").unwrap();
+        std::os::unix::fs::symlink(&input, &link).unwrap();
+        let refused = |output: &Path| {
+            let inputs = std::slice::from_ref(&input);
+            refuse_inputs([output], inputs).map_err(|error| error.message).err().unwrap_or_default()
+        };
+        assert_eq!(refused(&folder.path().join("b.csv")), "");
+        let same = refused(&input);
+        assert!(same.ends_with("a.csv` is an input and would be replaced"), "{same}");
+        let by_link = refused(&link);
+        assert!(by_link.contains("link.csv` is the input `") && by_link.contains("a.csv` and"), "{by_link}");
+        let filled = refuse_filled(folder.path()).unwrap_err().message;
+        assert!(filled.ends_with("` is not empty"), "{filled}");
+        refuse_filled(&folder.path().join("new")).unwrap();
+    }
+}

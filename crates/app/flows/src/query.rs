@@ -54,8 +54,8 @@ pub fn evaluated_names(context: &Context, runs: &[RunId]) -> Result<Vec<String>,
 /// A page of the runs that meet a condition over their columns, metrics, evaluations, parameters and tags.
 ///
 /// # Errors
-/// [`trackway_engine::error::ErrorKind::Usage`] when the condition is wrong or names what no run has; [`trackway_engine::error::ErrorKind::NotFound`] when the page comes after
-/// what is not a training run.
+/// [`trackway_engine::error::ErrorKind::Usage`] when the condition is wrong or names what no run has;
+/// [`trackway_engine::error::ErrorKind::NotFound`] when the page comes after what is not a training run.
 pub fn search_runs(context: &Context, search: &RunSearch) -> Result<FoundRuns, AppError> {
     context.ledger_read(|ledger| trackway_sql::search_runs(ledger, &context.live_records, search))
 }

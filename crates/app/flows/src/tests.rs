@@ -267,8 +267,8 @@ fn the_ledger_knows_which_bytes_were_read() {
     assert_eq!(row(2).metrics_json, Some(serde_json::json!({ "loss": 0.5 })), "it stays");
 }
 
-/// Proves that an evaluation of the same weights by other code says so, with the file that changed, and the ones by the same code or of other
-/// weights do not.
+/// Proves that an evaluation of the same weights by other code says so, with the file that changed, and the ones by the
+/// same code or of other weights do not.
 #[test]
 fn other_code_of_an_evaluator_is_said() {
     let team = Team::new();

@@ -177,8 +177,8 @@ fn mark_of(record: [u8; MARK_BYTES as usize]) -> Mark {
     }
 }
 
-/// Where the last lines of a log begin, and how many they are. A line is looked through for [`PIECE_BYTES_MAX`] bytes on the average: a log without
-/// line ends is not read whole.
+/// Where the last lines of a log begin, and how many they are. A line is looked through for [`PIECE_BYTES_MAX`] bytes
+/// on the average: a log without line ends is not read whole.
 fn tail_begin(
     channel: &dyn AttemptChannel,
     log: GrowingFile<'_>,

@@ -5,14 +5,16 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use trackway_core::{RunId, SequentialIds, TerminationReason};
+use trackway_core::{LaunchKind, RunId, SequentialIds, TerminationReason};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::page::Page;
 use trackway_engine::roll_back::roll_back;
+use trackway_engine::run::{RunSource, begin, read};
 use trackway_engine::testing::{SETTLES, World};
 use trackway_engine::{Context, Request, RollBackRequest};
 use trackway_flows::home::verify::{Depth, verify};
 use trackway_flows::runs::amend_run::{RunChanges, amend_run};
+use trackway_formats::runfile::PlanPatch;
 use trackway_launch::conformance::Faults as _;
 use trackway_ledger::{Decision, Found, LedgerError, RunState};
 use trackway_recorder::{Kind, Recorder};
@@ -103,8 +105,37 @@ fn a_failed_run_is_explained() {
     assert!(end.seconds_since(first) >= 600.0, "two pauses of up to ten minutes passed");
 }
 
-/// Proves that an explanation says how long the attempt was in the queue of its engine and which of its files did not arrive, and has when it was
-/// submitted before its launch.
+/// Proves that a run which ends while it is watched is shown as ended and not as one that lost its supervisor; and that
+/// one which waits without a process is shown as such by `watch` and explained, with how it continues, though it has no
+/// attempt.
+#[test]
+fn a_run_that_waits_is_shown_with_its_supervisor() {
+    let bench = Bench::new();
+    let context = &bench.context;
+    let source = RunSource::File { path: bench.world.run_file("true", ""), patch: PlanPatch::default() };
+    let start = read(context, &source, false, &bench.world.notes).unwrap();
+    let prepared = begin(context, &start, LaunchKind::Train, &bench.world.notes).unwrap();
+    let run_id = prepared.run.run_id;
+    let mut watcher = watch(context, run_id).unwrap();
+    let mut look = || {
+        let seen = watcher.look().unwrap();
+        (seen.state, seen.unsupervised, seen.ended)
+    };
+    context.set_run_state(run_id, RunState::Waiting).unwrap();
+    assert_eq!(look(), (RunState::Waiting, false, false));
+    context.set_run_state(run_id, RunState::Stopped).unwrap();
+    drop(prepared);
+    assert_eq!(look(), (RunState::Stopped, false, true));
+    context.set_run_state(run_id, RunState::Waiting).unwrap();
+    assert_eq!(look(), (RunState::Waiting, true, false));
+    let page = explain(context, bench.run_of(run_id)).unwrap();
+    assert!(page.run.unsupervised && page.attempt.is_none());
+    assert!(page.short[0].text.ends_with("waiting (no process supervises it)"), "{:?}", page.short);
+    assert!(page.next_actions[0].contains(&format!("trackway resume {run_id}")), "{:?}", page.next_actions);
+}
+
+/// Proves that an explanation says how long the attempt was in the queue of its engine and which of its files did not
+/// arrive, and has when it was submitted before its launch.
 #[test]
 fn the_queue_and_what_did_not_arrive_are_explained() {
     let bench = Bench::new();
@@ -123,8 +154,9 @@ fn the_queue_and_what_did_not_arrive_are_explained() {
     assert_eq!(queued.text, "went into the queue of its engine, gpu");
 }
 
-/// Proves that the explanation of a run that diverged has the exact command that continues from the newest checkpoint before, or from as far before as
-/// the run file says, and after it was typed the one that is left to type; and none where every checkpoint is from later.
+/// Proves that the explanation of a run that diverged has the exact command that continues from the newest checkpoint
+/// before, or from as far before as the run file says, and after it was typed the one that is left to type; and none
+/// where every checkpoint is from later.
 #[test]
 fn the_way_back_before_a_divergence_is_a_command() {
     let bench = Bench::new();
@@ -240,7 +272,7 @@ fn a_cancelled_request_ends_in_the_middle() {
             let home = bench.context.home.folder();
             bench.context.ledger_read(|ledger| sql_within(ledger, home, question, &limits).map(drop))
         };
-        assert!(answer(false).is_ok());
+        answer(false).unwrap();
         let error = answer(true).unwrap_err();
         assert!(error.message.contains("interrupted"), "{question}: {error}");
     }

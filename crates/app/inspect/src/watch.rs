@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use trackway_api::runs::watch::{LiveCurve, Progress, QueuedRun, RunSample};
-use trackway_core::{AttemptId, Clock as _, RunId};
+use trackway_api::runs::watch::{LiveCurve, Progress, RunSample};
+use trackway_core::{AttemptId, Clock as _, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter;
@@ -11,11 +11,10 @@ use trackway_engine::run::curves::LiveCurve as RecordedCurve;
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::ladder::Ladder;
 use trackway_engine::run::live_record::LiveRecord;
-use trackway_engine::run::queue::{queued_run, waits};
+use trackway_engine::run::queue::{Waiting, waiting};
 use trackway_engine::run::remote::read_status;
-use trackway_engine::run::supervision::is_supervised;
 use trackway_formats::arguments::total_steps_of;
-use trackway_ledger::{AttemptRow, RunState};
+use trackway_ledger::{AttemptRow, AttemptState};
 use trackway_rules::early_stop::progressive::ProgressiveEstimate;
 
 use crate::progressive::{card, window_of};
@@ -53,23 +52,18 @@ pub fn watch(context: &Context, run: RunId) -> Result<Watcher<'_>, AppError> {
 }
 
 impl Watcher<'_> {
-    /// Whether nothing supervises the run, and it waits still: a supervisor that ends in order writes how it ended first.
-    fn has_lost_its_supervisor(&self) -> Result<bool, AppError> {
-        Ok(!is_supervised(self.context, self.run_id)?
-            && self.context.run_by_id(self.run_id)?.state == RunState::Waiting)
-    }
-
     /// Looks once.
     pub fn look(&mut self) -> Result<RunSample, AppError> {
         let run = self.context.run_by_id(self.run_id)?;
         let attempts = self.context.attempts_of(self.run_id)?;
+        let Waiting { queue, unsupervised } = waiting(self.context, &run)?;
         let budgets = trackway_engine::budgets::budgets_of(self.context, &run)?;
         let has_ladder = Ladder::of(&run)?.named;
         let mut view = RunSample {
             run_id: run.run_id,
             name: run.name,
             project: run.project,
-            unsupervised: run.state == RunState::Waiting && self.has_lost_its_supervisor()?,
+            unsupervised,
             ended: run.state.is_final(),
             state: run.state,
             attempt_id: None,
@@ -79,7 +73,7 @@ impl Watcher<'_> {
             rungs: self.context.rungs_of(self.run_id)?,
             attempt_state: None,
             running_seconds: None,
-            queue: self.queued(run.state)?,
+            queue,
             progress: Progress::default(),
             total_steps: None,
             eta_seconds: None,
@@ -92,27 +86,15 @@ impl Watcher<'_> {
             remote: read_status(&self.context.home.layout.run(self.run_id)),
         };
         let Some(attempt) = attempts.last() else { return Ok(view) };
-        let until = attempt.ended_at.unwrap_or_else(|| self.context.clock.now());
         view.attempt_id = Some(attempt.attempt_id);
         view.attempt_number = Some(attempt.attempt_number);
         view.rung = Some(attempt.rung.clone());
-        view.running_seconds = attempt
-            .wall_seconds
-            .or_else(|| Some(until.seconds_since(attempt.started_at.or(attempt.submitted_at)?).max(0.0)));
+        view.running_seconds = running_seconds(attempt, self.context.clock.now());
         view.attempt_state = Some(attempt.state);
         let estimate = self.follow(attempt, &mut view)?;
         view.progressive = card(estimate, &view.detections, attempt, &attempts);
         view.detections.drain(..view.detections.len().saturating_sub(DETECTIONS_SHOWN));
         Ok(view)
-    }
-
-    /// The wait of the run for a place in its queue.
-    fn queued(&self, state: RunState) -> Result<Option<QueuedRun>, AppError> {
-        if state != RunState::Waiting {
-            return Ok(None);
-        }
-        let events = self.context.ledger_read(|ledger| ledger.events_of_run(self.run_id))?;
-        Ok(waits(self.context, &events).map(queued_run))
     }
 
     fn follow(
@@ -155,6 +137,14 @@ impl Watcher<'_> {
             .filter(|_| !view.ended);
         Ok(record.progressive())
     }
+}
+
+/// Seconds for which an attempt runs or ran, or for which it waits in the queue of its engine; none of one that ended there.
+fn running_seconds(attempt: &AttemptRow, now: Timestamp) -> Option<f64> {
+    let has_ended = matches!(attempt.state, AttemptState::Ended | AttemptState::Sealed);
+    let since = attempt.started_at.or(attempt.submitted_at.filter(|_| !has_ended));
+    let until = attempt.ended_at.unwrap_or(now);
+    attempt.wall_seconds.or_else(|| Some(until.seconds_since(since?).max(0.0)))
 }
 
 fn progress(seen: reporter::Progress) -> Progress {

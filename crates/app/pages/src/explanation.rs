@@ -71,6 +71,7 @@ fn runbook_paths(found: &Explanation) -> impl Iterator<Item = &str> {
 /// State, reason, cause, cost, and what to do next.
 fn lead(found: &Explanation) -> Markup {
     let run = &found.run;
+    let may_still_begin = !run.state.is_final();
     html! {
         p {
             span class=(format!("badge {}", state_class(run.state))) { (run.state.as_str()) } " "
@@ -81,9 +82,11 @@ fn lead(found: &Explanation) -> Markup {
                     @if let Some(confidence) = it.confidence { " (" (confidence.as_str()) ")" }
                 }
                 (None, Some(attempt)) => { "Attempt " (attempt.attempt_number) " has not ended" }
+                (_, None) if may_still_begin => { "It was not launched yet" }
                 (_, None) => { "It was never launched" }
             }
         }
+        @if let Some(waiting) = run.waiting() { p { b { (sentence(&waiting)) } } }
         @if let Some(note) = &run.note { p { (note) } }
         @if let Some(it) = &found.termination { p { b { (sentence(&it.cause)) } " " (link(&it.runbook)) } }
         @if let Some(health) = &found.health {
@@ -133,7 +136,7 @@ fn attempts(found: &Explanation) -> Markup {
             td.n { (attempt.attempt_number) }
             td { (attempt.rung) }
             td {
-                code { (attempt.termination_reason.map_or("running", |reason| reason.as_str())) }
+                code { (attempt.ended_as()) }
                 @if let Some(cause) = &attempt.cause { " " (sentence(cause)) }
                 @if let Some(runbook) = &attempt.runbook { " " (link(runbook)) }
             }
@@ -407,15 +410,16 @@ fn tags(tags: &[AttemptTag]) -> Markup {
 
 fn machine(found: &Explanation) -> Markup {
     let MachineSummary { sample_count, values, work } = &found.machine;
+    let has_ended = found.attempt.as_ref().is_some_and(ExplainedAttempt::has_ended);
     html! {
         @if let Some(place) = &found.placement {
             p {
-                (place.launcher) " on " (known(place.hosts.as_deref()))
+                (place.started_by()) " on " (known(place.hosts.as_deref()))
                 @if let Some(cpus) = place.cpu_count { ", " (cpus) " CPUs" }
                 @if let Some(memory) = place.memory_bytes { ", " (bytes(memory)) }
                 @if let Some(devices) = &place.devices { ", " (devices) }
                 @if let Some(job) = &place.job_id { ", process " (job) }
-                @if let Some(seconds) = place.queued_seconds { ", " (duration(seconds)) " in its queue" }
+                @if let Some(queued) = place.queued(has_ended) { ", " (queued) }
                 @if let Some(here) = &place.completeness { ", arrived: " (here) }
             }
         }

@@ -109,8 +109,9 @@ impl Health {
 mod tests {
     use super::*;
 
-    /// Proves that weights of a broken attempt are given to no other training and to no release, unless a person decides so, that the state of
-    /// the checkpoint still counts, and that an older receipt without a health is taken as before.
+    /// Proves that weights of a broken attempt are given to no other training and to no release, unless a person
+    /// decides so, that the state of the checkpoint still counts, and that an older receipt without a health is taken
+    /// as before.
     #[test]
     fn a_broken_attempt_gives_nothing_on() {
         let of = |health| Weights { health, ..Weights::in_state(CheckpointState::Committed) };
@@ -129,8 +130,9 @@ mod tests {
         assert!(!Health::is_good(Some(Health::Suspect)) && !Health::is_good(Some(Health::Broken)));
     }
 
-    /// Proves that an unsafe checkpoint is used for nothing by itself, and by the decision of a person only where one decides; that who vouches
-    /// for a run decides nothing about its unsafe checkpoints; and that what is not whole is used for nothing.
+    /// Proves that an unsafe checkpoint is used for nothing by itself, and by the decision of a person only where one
+    /// decides; that who vouches for a run decides nothing about its unsafe checkpoints; and that what is not whole is
+    /// used for nothing.
     #[test]
     fn an_unsafe_checkpoint_is_used_only_where_a_person_decides() {
         let of = |state, accepts_unsafe, is_blessed| Weights {

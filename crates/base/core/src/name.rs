@@ -280,13 +280,31 @@ mod tests {
     /// Proves that the words of the registry are not aliases, and that a snapshot is not named like a digest.
     #[test]
     fn each_kind_of_name_has_its_own_words() {
-        for word in ["none", "latest", "production", "3", "v3", "-x", "a b"] {
-            assert!(Name::new(Named::Alias, word).is_err(), "{word}");
+        let refused = |named, word| Name::new(named, word).map_err(|error| error.why).err();
+        for (word, why) in [
+            ("none", Why::Word),
+            ("latest", Why::Word),
+            ("production", Why::Word),
+            ("3", Why::Version),
+            ("v3", Why::Version),
+            ("-x", Why::Letters),
+            ("a b", Why::Letters),
+        ] {
+            assert_eq!(refused(Named::Alias, word), Some(why), "{word}");
         }
-        for word in ["cafe", "decade", "1abc", "-x", "ü"] {
-            assert!(Name::new(Named::Snapshot, word).is_err(), "{word}");
+        for (word, why) in [
+            ("cafe", Why::Digest),
+            ("decade", Why::Digest),
+            ("1abc", Why::Digest),
+            ("-x", Why::Letters),
+            ("ü", Why::Letters),
+        ] {
+            assert_eq!(refused(Named::Snapshot, word), Some(why), "{word}");
         }
-        assert!(Name::new(Named::Alias, "champion").is_ok() && Name::new(Named::Snapshot, "cafe-1").is_ok());
-        assert!(Name::new(Named::Model, "3d-net").is_ok() && Name::new(Named::Model, "in/come").is_err());
+        let good = [(Named::Alias, "champion"), (Named::Snapshot, "cafe-1"), (Named::Model, "3d-net")];
+        for (named, word) in good {
+            assert_eq!(Name::new(named, word).unwrap().as_str(), word);
+        }
+        assert_eq!(refused(Named::Model, "in/come"), Some(Why::Letters));
     }
 }

@@ -84,13 +84,14 @@ mod tests {
         let now = moment("2026-01-01T00:00:00Z");
         let endless = SignOff { until: None, ..sign_off.clone() };
         assert_eq!(endless.check(moment("9999-12-30T00:00:00Z")), Ok(()));
-        for broken in [
-            SignOff { until: Some("soon".into()), ..sign_off.clone() },
-            SignOff { why: " ".into(), ..sign_off.clone() },
-            SignOff { approved_by: String::new(), ..sign_off.clone() },
-            SignOff { kinds: Vec::new(), ..sign_off.clone() },
+        for (broken, expected) in [
+            (SignOff { until: Some("soon".into()), ..sign_off.clone() }, "invalid date: `until` is \"soon\""),
+            (SignOff { why: " ".into(), ..sign_off.clone() }, "`why` is not set"),
+            (SignOff { approved_by: String::new(), ..sign_off.clone() }, "`approved_by` is not set"),
+            (SignOff { kinds: Vec::new(), ..sign_off.clone() }, "`kinds` is not set"),
         ] {
-            assert!(broken.check(now).is_err(), "{broken:?}");
+            let refused = broken.check(now).unwrap_err().to_string();
+            assert!(refused.contains(expected), "{refused}");
         }
     }
 }

@@ -131,9 +131,10 @@ mod tests {
         let refused = OwnedFolder::holding(home.path(), &["mark"]).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
         std::os::unix::fs::symlink("/etc/passwd", home.path().join("mark")).unwrap();
-        assert!(OwnedFolder::holding(home.path(), &["mark"]).is_err());
+        let refused = OwnedFolder::holding(home.path(), &["mark"]).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
         fs::write(home.path().join("other"), "").unwrap();
-        assert!(OwnedFolder::holding(home.path(), &["mark", "other"]).is_ok());
+        assert_eq!(OwnedFolder::holding(home.path(), &["mark", "other"]).unwrap().path(), home.path());
         assert_eq!(
             OwnedFolder::holding(&home.path().join("no"), &["mark"]).unwrap_err().kind(),
             io::ErrorKind::NotFound
@@ -177,6 +178,7 @@ mod tests {
     fn an_existing_folder_is_not_created() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(OwnedFolder::create(home.path()).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert!(unlink(home.path()).is_err() && home.path().exists());
+        assert_eq!(unlink(home.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert!(home.path().exists());
     }
 }

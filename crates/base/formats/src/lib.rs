@@ -1,39 +1,32 @@
-//! The file formats of Trackway: the flight record, the control file, the checkpoint manifest, the run file, the settings file, the policy of a model and the
-//! records of a rehearsal. Pure parsers and writers: no I/O happens here, and no bytes make them panic.
+//! The file formats of Trackway: the flight record, the control file, the checkpoint manifest, the run file, the
+//! settings file, the policy of a model and the records of a rehearsal. Pure parsers and writers: no I/O happens here,
+//! and no bytes make them panic.
 
 pub mod arguments;
-pub mod checkpoint_manifest;
-pub mod checkpoint_origin;
-pub mod control;
-pub mod environment;
-pub mod events;
-mod flat_file;
+mod checkpoint;
+mod flat_files;
+mod foreign;
 pub mod frames;
-pub mod gate;
-pub mod group;
 pub mod hash;
 pub mod layout;
 pub mod metric_files;
-pub mod model_policy;
-pub mod path_text;
 pub mod printed;
-pub mod promotion;
-pub mod queue;
+mod process;
 pub mod record;
-pub mod rehearsal;
-pub mod rule;
+mod rules;
 pub mod runfile;
-mod save_reason;
-pub mod settings;
-pub mod shell;
+mod runs;
 pub mod subset;
-pub mod tensorboard;
-pub mod wandb;
-pub mod writers;
-pub mod yaml;
-pub mod zip;
+mod text;
 
-pub use environment::{StoredPart, Variable};
-pub use events::EventKind;
+pub use checkpoint::{checkpoint_manifest, checkpoint_origin, writers};
+pub use flat_files::{model_policy, settings};
+pub use foreign::{tensorboard, wandb, zip};
 pub use hash::digest::sha256_hex;
-pub use save_reason::SaveReason;
+pub use process::environment::{StoredPart, Variable};
+pub use process::events::EventKind;
+pub use process::save_reason::SaveReason;
+pub use process::{control, rehearsal};
+pub use rules::{gate, promotion, rule};
+pub use runs::{group, queue};
+pub use text::{path_text, shell, yaml};

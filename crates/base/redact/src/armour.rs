@@ -1,5 +1,5 @@
-//! What the lines of a private key's block look like, whatever holds them: quotes, escapes of JSON, of `repr` and of URLs, marks between the parts of a
-//! text, what a logger puts there.
+//! What the lines of a private key's block look like, whatever holds them: quotes, escapes of JSON, of `repr` and of
+//! URLs, marks between the parts of a text, what a logger puts there.
 
 /// A word of so many letters of base64 is of a key, whatever is beside it in its line.
 const LONG_BYTES_MIN: usize = 40;
@@ -109,7 +109,8 @@ fn letters(bytes: &[u8]) -> (usize, usize) {
     }
 }
 
-/// The words of a line. What has neither letters nor digits is between words: the marks of a comment, of a table, of parts that are put together.
+/// The words of a line. What has neither letters nor digits is between words: the marks of a comment, of a table, of
+/// parts that are put together.
 pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = line;
     let words = std::iter::from_fn(move || {
@@ -176,8 +177,9 @@ pub(super) fn has_header(line: &[u8]) -> bool {
     })
 }
 
-/// Whether what is behind a part of a block, to the end of that line, may be of the block: nothing but marks, the key itself, or what is behind the end
-/// of a line of the text that has the key. `is_first`: that part is the first line of the block, behind which a text may end.
+/// Whether what is behind a part of a block, to the end of that line, may be of the block: nothing but marks, the key
+/// itself, or what is behind the end of a line of the text that has the key. `is_first`: that part is the first line of
+/// the block, behind which a text may end.
 pub(super) fn may_continue(rest: &[u8], is_first: bool) -> bool {
     let is_mark = |byte: &u8| matches!(byte, b'"' | b'\'' | b'`');
     let rest = &rest[..rest.len().min(HEADER_BYTES_MAX)];

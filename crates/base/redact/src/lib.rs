@@ -163,14 +163,15 @@ impl Redactor {
         }
     }
 
-    /// Whether a setting of this name may be secret whatever its value looks like, or the name itself has a secret. Where not, [`Self::value`] is
-    /// [`Self::text`] of the value.
+    /// Whether a setting of this name may be secret whatever its value looks like, or the name itself has a secret.
+    /// Where not, [`Self::value`] is [`Self::text`] of the value.
     #[must_use]
     pub fn is_name_suspicious(&self, name: &str) -> bool {
         names::says(name) != Says::Nothing || self.text(name) != name
     }
 
-    /// Whether the decimal digits of a number have a secret: only a secret that is itself written with the letters of numbers can be in them.
+    /// Whether the decimal digits of a number have a secret: only a secret that is itself written with the letters of
+    /// numbers can be in them.
     #[must_use]
     pub fn is_number_secret(&self, number: f64) -> bool {
         self.search.has_numeric_literal() && {
@@ -227,7 +228,8 @@ impl Redactor {
             .collect()
     }
 
-    /// A value of a column of a table: hidden if the column holds secrets, or may hold some and the value was generated; otherwise [`Self::text`].
+    /// A value of a column of a table: hidden if the column holds secrets, or may hold some and the value was
+    /// generated; otherwise [`Self::text`].
     #[must_use]
     pub fn cell<'a>(&self, column: &str, value: &'a str) -> Cow<'a, str> {
         let named = names::is_secret_column(column) && value::present(value.as_bytes());

@@ -75,7 +75,8 @@ fn is_about(parts: &[String]) -> bool {
     ABOUT_FIRST.contains(&first.as_str()) || ABOUT_LAST.contains(&last.as_str())
 }
 
-/// Whether a column of this name holds secrets, whatever they look like: a secret's name ends it, and no word for a measure, a count or a question is in it.
+/// Whether a column of this name holds secrets, whatever they look like: a secret's name ends it, and no word for a
+/// measure, a count or a question is in it.
 pub(super) fn is_secret_column(name: &str) -> bool {
     const MEASURES: [&str; 14] = [
         "has", "is", "use", "uses", "num", "n", "count", "length", "len", "strength", "score", "age",
@@ -170,7 +171,8 @@ pub(super) fn is_allowed(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Proves what names say: which of them are a secret's, which may be, which are about one, and that words with the same letters are none of them.
+    /// Proves what names say: which of them are a secret's, which may be, which are about one, and that words with the
+    /// same letters are none of them.
     #[test]
     fn names_say_what_their_values_are() {
         for (says_of, names) in [

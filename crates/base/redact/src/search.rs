@@ -79,18 +79,21 @@ struct Beginnings {
 
 pub(super) struct Search {
     literals: Vec<Vec<u8>>,
+    /// A literal may be part of a number as it is printed.
+    has_numeric_literal: bool,
     beginnings: OnceBox<Beginnings>,
 }
 
 impl Search {
     pub fn new(literals: Vec<Vec<u8>>) -> Self {
-        Self { literals, beginnings: OnceBox::new() }
+        let is_of_number = |byte: &u8| byte.is_ascii_digit() || b".+-eEinfNa".contains(byte);
+        let has_numeric_literal = literals.iter().any(|literal| literal.iter().all(is_of_number));
+        Self { literals, has_numeric_literal, beginnings: OnceBox::new() }
     }
 
     /// Whether a literal may be part of a number as it is printed.
     pub fn has_numeric_literal(&self) -> bool {
-        let is_of_number = |byte: &u8| byte.is_ascii_digit() || b".+-eEinfNa".contains(byte);
-        self.literals.iter().any(|literal| literal.iter().all(is_of_number))
+        self.has_numeric_literal
     }
 
     pub fn literals(&self) -> &[Vec<u8>] {

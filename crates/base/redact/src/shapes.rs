@@ -252,7 +252,8 @@ impl Shape {
     }
 }
 
-/// Whether the last of these bytes is most likely the length of a text that begins behind it, as in a pickle or in MessagePack: no text is before it.
+/// Whether the last of these bytes is most likely the length of a text that begins behind it, as in a pickle or in
+/// MessagePack: no text is before it.
 fn is_length(before: &[u8]) -> bool {
     let [.., other, _] = before else { return false };
     *other >= 0x80 || (*other < b' ' && !other.is_ascii_whitespace())

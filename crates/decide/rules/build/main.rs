@@ -1,5 +1,5 @@
-//! Makes Rust of the tables of signatures in `src/signatures/tables/*.toml`, so that no process reads or derives them: the rows, and one automaton that
-//! finds the literals of all phrases.
+//! Makes Rust of the tables of signatures in `src/signatures/tables/*.toml`, so that no process reads or derives them:
+//! the rows, and one automaton that finds the literals of all phrases.
 
 #![allow(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 

@@ -2,8 +2,9 @@
 //! ([`next_actions`]), how often to save ([`advise`]), what is judged before a launch ([`preflight`]: the memory a run needs,
 //! whether its settings are sound, its classes even, and whether it learns one batch), what goes wrong while it trains ([`detect`]),
 //! which launch shows the cause ([`diagnosis`]),
-//! whether more training is worth it ([`early_stop`]), and whether a rung is good enough for the next ([`ladder`]). No clock, no I/O, no randomness: time and jitter come in as
-//! arguments, so the same functions run live, in tests and in simulation.
+//! whether more training is worth it ([`early_stop`]), and whether a rung is good enough for the next ([`ladder`]). No
+//! clock, no I/O, no randomness: time and jitter come in as arguments, so the same functions run live, in tests and in
+//! simulation.
 
 mod pattern;
 pub mod scan;
@@ -33,6 +34,6 @@ pub use advice::runbook::{
     ranked, runbook_section, symptom_of_detector,
 };
 pub use checkpoints::cadence::{CadenceAdvice, advise};
-pub use checkpoints::load_crash::{LoadAttempt, LoadCrash, load_crash};
+pub use checkpoints::load_crash::{LoadAttempt, LoadCrash, LoadCrashes};
 pub use classify::{TerminationEvidence, TerminationVerdict, classify};
 pub use decide::{Decision, History, PastAttempt, RetryPolicy, decide};

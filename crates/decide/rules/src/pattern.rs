@@ -1,5 +1,5 @@
-//! The regular expressions of the rules. Most processes read the few lines of one end, so an expression is compiled when it is first used, and at
-//! first without what makes searches fast: that is most of the work.
+//! The regular expressions of the rules. Most processes read the few lines of one end, so an expression is compiled
+//! when it is first used, and at first without what makes searches fast: that is most of the work.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -158,8 +158,8 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    /// Proves that an expression finds the same before and after it is compiled again for long logs, with its groups, and that case counts only
-    /// where it is said to.
+    /// Proves that an expression finds the same before and after it is compiled again for long logs, with its groups,
+    /// and that case counts only where it is said to.
     #[test]
     fn a_pattern_that_is_compiled_again_finds_the_same() {
         let long = "no space left on device ".repeat(FEW_BYTES / 16);

@@ -141,12 +141,13 @@ fn weak_categories_are_understood() {
 type Cut = (&'static str, fn(usize) -> usize);
 
 const CUTS: [Cut; 4] = [("none", |_| 0), ("1", |_| 1), ("3", |_| 3), ("half", |lines| lines / 2)];
-/// At least this fraction of the tails in `logs/` must get the exact label where so much is missing. Most of them have less than ten lines, of which one
-/// names the cause: of the others nothing is left.
+/// At least this fraction of the tails in `logs/` must get the exact label where so much is missing. Most of them have
+/// less than ten lines, of which one names the cause: of the others nothing is left.
 const EXACT_MIN: [f64; 4] = [0.98, 0.86, 0.56, 0.74];
 
-/// The fraction of exact labels after each cut. Prints it with that of accepted answers and what is wrong and certain, and fails at the latter, but for
-/// exit code 0: a log that does not show why the script ended early does not take it back.
+/// The fraction of exact labels after each cut. Prints it with that of accepted answers and what is wrong and certain,
+/// and fails at the latter, but for exit code 0: a log that does not show why the script ended early does not take it
+/// back.
 fn score_cuts(tails: &[Tail]) -> Vec<f64> {
     let mut exact_of_cuts = Vec::new();
     for (name, missing) in CUTS {
@@ -175,7 +176,8 @@ fn score_cuts(tails: &[Tail]) -> Vec<f64> {
     exact_of_cuts
 }
 
-/// Proves how much is still understood of logs without their last line, their last three and half of their lines, and that nothing wrong is certain.
+/// Proves how much is still understood of logs without their last line, their last three and half of their lines, and
+/// that nothing wrong is certain.
 #[test]
 fn cut_logs_are_understood_as_far_as_they_go() {
     let exact = score_cuts(&parsed(include_str!("logs/weak_categories.jsonl")));

@@ -269,7 +269,7 @@ fn open(
 ) -> Result<Context, Failure> {
     note_other_owner(settings, run_file, printer);
     let context = open_home(settings.home(run_file), settings, create, printer)?;
-    for line in reconcile::reconcile(&context)? {
+    for line in reconcile::reconcile(&context)?.lines {
         printer.note(&line);
     }
     Ok(context)
@@ -294,7 +294,8 @@ fn note_other_owner(settings: &Settings, run_file: Option<&Path>, printer: Print
 /// Opens this home, wherever the settings have another one.
 fn open_home(home: Home, settings: &Settings, create: bool, printer: Printer) -> Result<Context, Failure> {
     let binary = std::env::current_exe()?;
-    let mut dependencies = Dependencies::of_this_machine(binary);
+    let engines = settings.engines.iter().map(|(engine, setting)| (engine, &setting.value));
+    let mut dependencies = Dependencies::of_this_machine(binary).with_engines(engines);
     dependencies.read_context = settings.read_context();
     dependencies.webhook = settings.webhook.as_ref().map(|webhook| webhook.value.clone());
     let at_most = settings.queues.iter().map(|(queue, at_most)| (queue.clone(), at_most.value));

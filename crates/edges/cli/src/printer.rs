@@ -18,6 +18,13 @@ use unicode_width::UnicodeWidthStr;
 /// Spaces between the columns of a table.
 const COLUMN_GAP: usize = 2;
 
+/// Columns that a line of prose takes at most, but for a longer word.
+const LINE_COLUMNS: usize = 120;
+/// Columns that prose gets beside the other columns of a table, at least.
+const PROSE_COLUMNS_MIN: usize = 40;
+/// What marks a line as Trackway's own.
+const NOTE_MARK: &str = "trackway:";
+
 /// Work that is expected to take less, in seconds, is not announced.
 pub const QUOTE_SECONDS_MIN: f64 = 2.0;
 
@@ -284,7 +291,42 @@ impl Printer {
 
     /// A line for people on stderr, marked as Trackway's own.
     pub fn note(self, text: impl Into<Shown>) {
-        self.stderr_line(&(self.tone(Tone::Dim, "trackway:") + " " + text));
+        self.stderr_line(&(self.tone(Tone::Dim, NOTE_MARK) + " " + text));
+    }
+
+    /// The same of a text that may be long: in lines, those after the first one indented.
+    pub fn long_note(self, text: &str) {
+        const INDENT: &str = "  ";
+        let columns = LINE_COLUMNS - NOTE_MARK.len() - 1 - INDENT.len();
+        for (number, line) in broken(text, columns).into_iter().enumerate() {
+            self.note(if number == 0 { line } else { INDENT.to_owned() + &line });
+        }
+    }
+
+    /// A text of data that may be long: in lines, all indented by so many columns.
+    pub fn paragraph(self, indent: usize, text: &str) {
+        for line in broken(text, LINE_COLUMNS.saturating_sub(indent)) {
+            self.line(" ".repeat(indent) + &line);
+        }
+    }
+
+    /// A table whose last column is prose: it takes several lines where it is long.
+    pub fn table_with_prose(self, header: &[&str], rows: Vec<Vec<String>>) {
+        let width = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width());
+            cells.chain(header.get(column).map(|title| title.width())).max().unwrap_or_default() + COLUMN_GAP
+        };
+        let others = header.len().saturating_sub(1);
+        let taken: usize = (0..others).map(width).sum();
+        let columns = LINE_COLUMNS.saturating_sub(taken).max(PROSE_COLUMNS_MIN);
+        let lines = rows.into_iter().flat_map(|mut row| {
+            let prose = broken(&row.pop().unwrap_or_default(), columns);
+            prose.into_iter().enumerate().map(move |(number, line)| {
+                let first = row.iter().map(|cell| if number == 0 { cell.clone() } else { String::new() });
+                first.chain([line]).collect::<Vec<String>>()
+            })
+        });
+        self.table(header, lines.collect());
     }
 
     /// An error with its chain and hints on stderr. Lines after the first are part of the message: an extract of a
@@ -348,6 +390,23 @@ impl Printer {
     }
 }
 
+/// A text broken at its spaces, so that no line takes more columns; a longer word has a line alone. There is at least one line.
+fn broken(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let Some(line) = lines.last_mut() else { continue };
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.width() + 1 + word.width() <= columns {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
 fn write_line(line: &str) {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(line.as_bytes()).and_then(|()| write_all(stdout, b"\n"));
@@ -383,6 +442,16 @@ mod tests {
     use super::*;
 
     const HOSTILE: &str = "a\u{1b}[2J\u{7}\u{9b}\r\u{202e}\nb";
+
+    /// Proves that a text is broken at its spaces, that nothing of it is lost, and that a word which is too long has a line alone.
+    #[test]
+    fn a_long_text_is_broken() {
+        let text = "one two three fourteen-letters four";
+        assert_eq!(broken(text, 13), ["one two three", "fourteen-letters", "four"]);
+        assert_eq!(broken(text, 200), [text]);
+        assert_eq!(broken("", 10), [""]);
+        assert!(broken(&"word ".repeat(100), LINE_COLUMNS).iter().all(|line| line.width() <= LINE_COLUMNS));
+    }
 
     /// Proves that only tones become escape codes, never what a text holds.
     #[test]

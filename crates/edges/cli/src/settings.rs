@@ -17,7 +17,8 @@ use trackway_flows::data::{
 use trackway_formats::Variable;
 use trackway_formats::layout::PROJECT_FOLDER;
 use trackway_formats::queue::QueueName;
-use trackway_formats::settings::{SettingsFile, Written, is_web_address};
+use trackway_formats::runfile::EngineName;
+use trackway_formats::settings::{EngineSettings, SettingsFile, Written, is_web_address};
 
 use crate::exit::Failure;
 pub use files::{FileState, FoundFile};
@@ -72,6 +73,8 @@ pub struct Settings {
     pub webhook: Option<Setting<String>>,
     /// How many runs of each queue run at once; of others one.
     pub queues: BTreeMap<QueueName, Setting<u32>>,
+    /// What starts attempts, by name; beside them the default engine of each kind.
+    pub engines: BTreeMap<EngineName, Setting<EngineSettings>>,
 }
 
 /// Everything that may set something.
@@ -125,7 +128,8 @@ pub fn resolve(given: &Given<'_>) -> Result<Settings, Failure> {
             .set(LINKS_VARIABLE, |value| Ok(value == "1"), |file| file.follow_links.as_ref())?
             .unwrap_or(Setting::default_of(DEFAULT_LIMITS.follow_links)),
         webhook: given.set(WEBHOOK_VARIABLE, web_address, |file| file.webhook.as_ref())?,
-        queues: given.queues(),
+        queues: given.named(|file| &file.queues),
+        engines: given.named(|file| &file.engines),
     })
 }
 
@@ -145,13 +149,16 @@ impl Given<'_> {
         })
     }
 
-    /// The bound of each queue from the strongest file that has one.
-    fn queues(&self) -> BTreeMap<QueueName, Setting<u32>> {
+    /// What has a section by its name, such as `[queues.NAME]`: each from the strongest file that has one.
+    fn named<N: Clone + Ord, T: Clone>(
+        &self,
+        of: fn(&SettingsFile) -> &BTreeMap<N, Written<T>>,
+    ) -> BTreeMap<N, Setting<T>> {
         let mut found = BTreeMap::new();
         for (path, file) in self.files {
-            for (name, written) in &file.queues {
+            for (name, written) in of(file) {
                 let origin = Origin::File { path: path.to_path_buf(), line: written.line };
-                found.entry(name.clone()).or_insert(Setting { value: written.value, origin });
+                found.entry(name.clone()).or_insert(Setting { value: written.value.clone(), origin });
             }
         }
         found
@@ -223,7 +230,8 @@ impl Setting<String> {
     }
 }
 
-/// The owner of a home that was found and that nothing names, where root would work in the home of another user. Users other than root may share one.
+/// The owner of a home that was found and that nothing names, where root would work in the home of another user. Users
+/// other than root may share one.
 pub fn other_owner(user: u32, owner: u32) -> Option<u32> {
     const ROOT: u32 = 0;
     (user == ROOT && owner != user).then_some(owner)

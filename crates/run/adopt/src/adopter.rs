@@ -156,8 +156,8 @@ pub struct Adopter {
 }
 
 impl Adopter {
-    /// To be made before the script starts: what is there is not its work, unless it changes. `there`: what the patterns name, and since when they
-    /// were looked at, in nanoseconds since 1970.
+    /// To be made before the script starts: what is there is not its work, unless it changes. `there`: what the
+    /// patterns name, and since when they were looked at, in nanoseconds since 1970.
     #[must_use]
     pub fn new(spec: AdopterSpec, there: (&[Place], i64), clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         Self::with_baseline(spec, there, clock, ids, |_| true)
@@ -559,7 +559,8 @@ impl Adopter {
         let root = self.root()?;
         root.keep_by_default(keep);
         root.space_out(spaces);
-        // What is left at the end is committed at once, before it is known what of it is safe; then it is deleted where the attempt is sealed.
+        // What is left at the end is committed at once, before it is known what of it is safe; then it is deleted
+        // where the attempt is sealed.
         root.hold_retention(facts.writers_ended || is_losing);
         let saved = root.save(complete.step, &[], |writer| {
             for (file, (path, kind)) in origin.files.iter().zip(&sources) {

@@ -2,8 +2,8 @@
 //! to the run's checkpoint log once they are whole, and put back before a resume.
 //!
 //! What belongs to a checkpoint and when it is complete is decided by `trackway-layouts`; what a commit guarantees by
-//! `trackway-checkpoint`. Here is what connects them: which paths are looked at, which state of them was committed already, and how the bytes
-//! are copied without slowing the training.
+//! `trackway-checkpoint`. Here is what connects them: which paths are looked at, which state of them was committed
+//! already, and how the bytes are copied without slowing the training.
 //!
 //! A committed copy shares no name with its source: a script that overwrites `ckpt.pt` in place changes nothing of it.
 

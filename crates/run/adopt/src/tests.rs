@@ -81,7 +81,7 @@ impl World {
         if let Some(own) = adopter.own_if_changed() {
             self.past.record.own = own;
         }
-        History::new(vec![self.past.clone()], [self.root().as_path()])
+        History::new(vec![Arc::new(self.past.clone())], [self.root().as_path()])
     }
 
     fn work(&self, path: &str) -> PathBuf {

@@ -4,14 +4,31 @@ use std::time::Duration;
 
 use trackway_core::Clock;
 use trackway_formats::layout::AttemptLayout;
+use trackway_formats::runfile::{EngineTemplate, SecretReference, TemplateFormat};
 use trackway_redact::Redactor;
 
 use crate::{
-    GrowingFile, LaunchError, LaunchSpec, Launcher, Observation, ObservedAttempt, Placement, StopMode, Stream,
+    EngineRequest, GpuRequest, GrowingFile, LaunchError, LaunchSpec, Launcher, Observation, ObservedAttempt,
+    Placement, Refusal, RequestPart, StopMode, Stream,
 };
 
 /// No attempt of the suite takes longer than this to end.
 const END_SECONDS_MAX: i64 = 60;
+
+/// Every part of a request that a launcher gives or refuses.
+const PARTS: [RequestPart; 11] = [
+    RequestPart::Nodes,
+    RequestPart::ProcessesPerNode,
+    RequestPart::GpuMemory,
+    RequestPart::TimeLimit,
+    RequestPart::Image,
+    RequestPart::Account,
+    RequestPart::Queue,
+    RequestPart::Priority,
+    RequestPart::ExcludeHosts,
+    RequestPart::Secrets,
+    RequestPart::Template,
+];
 
 /// Faults that a test can cause in an engine, to check its launcher.
 pub trait Faults {
@@ -40,6 +57,7 @@ pub fn run(
     let redactor = Redactor::from_own_environment();
     let suite = Suite { launcher: launcher(), clock, redactor };
     suite.what_is_not_offered_is_refused(&mut spec);
+    suite.each_part_is_given_or_refused(&mut spec);
     suite.codes_and_signals(&mut spec);
     suite.every_answer_is_dated(&mut spec);
     suite.launching_twice_is_launching_once(&mut spec);
@@ -54,6 +72,33 @@ pub fn run(
     }
 }
 
+/// A request for this part alone. `host`: the only machine of a launcher that has one.
+fn request_for(part: RequestPart, host: Option<&str>) -> EngineRequest {
+    let mut request = EngineRequest::default();
+    match part {
+        RequestPart::Nodes => request.resources.nodes = Some(2),
+        RequestPart::ProcessesPerNode => request.resources.processes_per_node = Some(2),
+        // Of no accelerator, so that their number is not refused as well.
+        RequestPart::GpuMemory => {
+            request.resources.gpus = Some(GpuRequest { count: 0, kind: None, memory_bytes: Some(1 << 30) });
+        }
+        RequestPart::TimeLimit => request.resources.time_limit_seconds = Some(3600.0),
+        RequestPart::Image => request.image = Some("python:3.12".into()),
+        RequestPart::Account => request.account = Some("lab".into()),
+        RequestPart::Queue => request.queue = Some("gpu".into()),
+        RequestPart::Priority => request.priority = Some("high".into()),
+        RequestPart::ExcludeHosts => request.exclude_hosts = vec![host.unwrap_or("elsewhere").to_owned()],
+        RequestPart::Secrets => {
+            request.secrets = vec![SecretReference { name: "TOKEN".into(), from: "hub/token".into() }];
+        }
+        RequestPart::Template => {
+            let (format, text) = (TemplateFormat::Yaml, "spec: {}".into());
+            request.template = Some(EngineTemplate { format, text });
+        }
+    }
+    request
+}
+
 struct Suite<'a> {
     launcher: Box<dyn Launcher>,
     clock: &'a dyn Clock,
@@ -64,6 +109,7 @@ impl Suite<'_> {
     fn launch(&self, spec: &LaunchSpec) -> Placement {
         let placement = self.launcher.launch(spec, &self.redactor).expect("conformance: a good launch works");
         assert_eq!(placement.launcher, self.launcher.name(), "conformance: a placement names its launcher");
+        assert_eq!(placement.engine.as_deref(), self.launcher.engine(), "conformance: and its engine");
         placement
     }
 
@@ -88,21 +134,43 @@ impl Suite<'_> {
         let mut spec = spec(&["true"]);
         let offer = self.launcher.offer(&spec.directory).expect("conformance: an offer can be found out");
         assert_eq!(offer.launcher, self.launcher.name(), "conformance: an offer names its launcher");
-        assert_eq!(
-            offer.unmet(&spec.request),
-            None,
-            "conformance: nothing is requested, and all of it given"
-        );
+        let unmet = offer.unmet(&spec.request);
+        assert!(unmet.is_empty(), "conformance: nothing is requested, and all of it given: {unmet:?}");
         let modest = std::mem::take(&mut spec.details.request);
         spec.details.request.resources.memory_bytes = Some(1 << 60);
-        let why = offer.unmet(&spec.request).expect("conformance: no machine has an exbibyte of memory");
-        assert!(why.contains("`resources.memory`"), "conformance: what is not given is named: {why}");
-        let error = self.launcher.launch(&spec, &self.redactor).expect_err("conformance: it is refused");
-        assert!(matches!(error, LaunchError::Refused { .. }), "conformance: no later try helps: {error}");
-        let found = self.launcher.find(spec.attempt_id, &spec.directory).expect("conformance: find works");
-        assert_eq!(found, None, "conformance: nothing was started");
+        let unmet = offer.unmet(&spec.request);
+        let [refusal] = unmet.as_slice() else { panic!("conformance: no machine has an exbibyte of memory") };
+        assert_eq!(refusal.key, "resources.memory", "conformance: what is not given is named");
+        self.refuses(&spec, refusal);
         spec.details.request = modest;
         self.end(&self.launch(&spec));
+    }
+
+    /// Each part of a request is given, or it is refused for good by its key, and starts nothing.
+    fn each_part_is_given_or_refused(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        for part in PARTS {
+            let mut spec = spec(&["true"]);
+            let offer = self.launcher.offer(&spec.directory).expect("conformance: an offer can be found out");
+            spec.details.request = request_for(part, offer.host.as_deref());
+            let unmet = offer.unmet(&spec.request);
+            let [refusal] = unmet.as_slice() else {
+                assert!(unmet.is_empty(), "conformance: {part:?} is refused once: {unmet:?}");
+                self.end(&self.launch(&spec));
+                continue;
+            };
+            assert_eq!(refusal.key, part.key(), "conformance: what is not given is named");
+            self.refuses(&spec, refusal);
+        }
+    }
+
+    /// What is refused is not launched, with the same reason, and no later try helps.
+    fn refuses(&self, spec: &LaunchSpec, refusal: &Refusal) {
+        let error = self.launcher.launch(spec, &self.redactor).expect_err("conformance: it is refused");
+        assert!(matches!(error, LaunchError::Refused { .. }), "conformance: no later try helps: {error}");
+        let (error, reason) = (error.to_string(), refusal.reason());
+        assert!(error.contains(&reason), "conformance: it is refused with the same reason: {error}");
+        let found = self.launcher.find(spec.attempt_id, &spec.directory).expect("conformance: find works");
+        assert_eq!(found, None, "conformance: nothing was started");
     }
 
     /// Each answer has the time at which it was true, and the start of the job that it is about; an end is of the

@@ -126,8 +126,8 @@ mod tests {
         }
     }
 
-    /// Proves what each engine is given: folders at their own paths, data read-only, names of variables without values, GPUs and the user in the
-    /// way of the engine, and the command last.
+    /// Proves what each engine is given: folders at their own paths, data read-only, names of variables without values,
+    /// GPUs and the user in the way of the engine, and the command last.
     #[test]
     fn each_engine_gets_its_options() {
         let attempt_id = AttemptId::new(&SequentialIds::default());

@@ -65,8 +65,8 @@ pub struct ExitRecord {
     pub killed_after_grace: bool,
     /// What was left when the main process had ended.
     pub tree: TreeEnd,
-    /// The files of the attempt by their paths in its folder, with their bytes, as they were where it ran. Empty where it wrote them into the
-    /// folder that is read.
+    /// The files of the attempt by their paths in its folder, with their bytes, as they were where it ran. Empty where
+    /// it wrote them into the folder that is read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, u64>,
 }

@@ -1,5 +1,5 @@
-//! Launches whose changes to a folder are kept apart from it: rehearsals and proofs of scripts that write checkpoints, logs and caches where the real
-//! run will look for them.
+//! Launches whose changes to a folder are kept apart from it: rehearsals and proofs of scripts that write checkpoints,
+//! logs and caches where the real run will look for them.
 //!
 //! The script gets a separate mount namespace in which the folder is an overlay: it reads what is there, and what it writes goes to another
 //! folder. No privilege is needed where the system lets users make namespaces. Linux only (overlayfs in user namespaces: 5.11).
@@ -168,8 +168,8 @@ fn plain(path: &Path) -> io::Result<&[u8]> {
 mod tests {
     use super::*;
 
-    /// Proves that an isolated process reads the folder, that nothing of what it writes, deletes or replaces there reaches it, that the next one with the same
-    /// changes finds them, and that the excepted folder is written to.
+    /// Proves that an isolated process reads the folder, that nothing of what it writes, deletes or replaces there
+    /// reaches it, that the next one with the same changes finds them, and that the excepted folder is written to.
     #[test]
     fn what_is_written_stays_apart() {
         let folder = tempfile::tempdir().unwrap();

@@ -26,6 +26,11 @@ pub trait Launcher: Send + Sync {
     /// The launcher's name in placements and run files, such as `local`.
     fn name(&self) -> &'static str;
 
+    /// The engine whose attempts it starts, by its name in the settings; none: the default engine of its kind.
+    fn engine(&self) -> Option<&str> {
+        None
+    }
+
     /// What it can give now; `directory` is where the attempt's files would be, and need not exist yet.
     ///
     /// # Errors
@@ -94,6 +99,9 @@ pub trait Launcher: Send + Sync {
 pub struct Placement {
     /// [`Launcher::name`] of the launcher that made it.
     pub launcher: String,
+    /// [`Launcher::engine`] of that launcher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// The launcher's name for the job.
     pub job_id: String,
     /// The queue or partition.

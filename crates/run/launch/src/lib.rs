@@ -34,7 +34,7 @@ pub use launcher::{
     EngineState, Instance, LaunchError, Launcher, Observation, ObservedAttempt, Placement, Running, StopMode,
 };
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
-pub use offer::{Capacity, ContainerStart, Offer, RequestPart};
+pub use offer::{Accelerators, Capacity, ContainerStart, NotGiven, Offer, Refusal, RequestPart};
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use request::{EngineRequest, GpuRequest, Resources};
 pub use spec::{Adopt, ContinuesFrom, LAUNCH_VERSION, LaunchDetails, LaunchSpec, StoredLaunch};

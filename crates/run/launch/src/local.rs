@@ -28,8 +28,8 @@ use crate::process::{
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
     AttemptChannel, EngineRequest, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec, Launcher,
-    Observation, ObservedAttempt, Offer, Placement, Resources, Running, StackDump, StopMode, StoredLaunch,
-    stacks,
+    Observation, ObservedAttempt, Offer, Placement, Refusal, Resources, Running, StackDump, StopMode,
+    StoredLaunch, stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -44,6 +44,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone)]
 pub struct LocalLauncher {
     binary: PathBuf,
+    /// Its name in the settings.
+    engine: Option<String>,
+    /// The accelerators of its machine, where its device files are not looked at.
+    gpus: Option<u32>,
 }
 
 /// How a local attempt is found again: [`Placement::extra`].
@@ -62,7 +66,24 @@ impl LocalLauncher {
     /// it does anything else; normally it is `std::env::current_exe()`.
     #[must_use]
     pub fn new(binary: impl Into<PathBuf>) -> Self {
-        Self { binary: binary.into() }
+        Self { binary: binary.into(), engine: None, gpus: None }
+    }
+
+    /// The same as an engine of the settings.
+    #[must_use]
+    pub fn named(self, engine: impl Into<String>) -> Self {
+        Self { engine: Some(engine.into()), ..self }
+    }
+
+    /// The same on a machine that has so many accelerators; none: as many as its device files show.
+    #[must_use]
+    pub fn with_gpus(self, gpus: Option<u32>) -> Self {
+        Self { gpus, ..self }
+    }
+
+    fn found(&self, directory: &Path) -> Result<Option<Placement>, LaunchError> {
+        let placement = find(directory)?;
+        Ok(placement.map(|placement| Placement { engine: self.engine.clone(), ..placement }))
     }
 
     /// The machine is looked at only where something of it is requested.
@@ -73,7 +94,8 @@ impl LocalLauncher {
         // Attempts before this one may have filled what was free: before the first one it was looked at.
         let resources = Resources { disk_bytes: None, ..spec.request.resources.clone() };
         let request = EngineRequest { resources, ..spec.request.clone() };
-        self.offer(&spec.directory)?.unmet(&request).map_or(Ok(()), |why| Err(refused(spec, why)))
+        let unmet = self.offer(&spec.directory)?.unmet(&request);
+        if unmet.is_empty() { Ok(()) } else { Err(refused(spec, Refusal::listed(&unmet))) }
     }
 
     fn start_shim(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
@@ -147,13 +169,19 @@ impl Launcher for LocalLauncher {
         NAME
     }
 
+    fn engine(&self) -> Option<&str> {
+        self.engine.as_deref()
+    }
+
     fn offer(&self, directory: &Path) -> Result<Offer, LaunchError> {
-        local_offer::now(directory).map_err(|error| unavailable("look at its machine", error))
+        let offer = local_offer::now(directory, self.gpus);
+        let offer = offer.map_err(|error| unavailable("look at its machine", error))?;
+        Ok(Offer { engine: self.engine.clone(), ..offer })
     }
 
     fn launch(&self, spec: &LaunchSpec, redactor: &Redactor) -> Result<Placement, LaunchError> {
         check(spec)?;
-        if let Some(placement) = find(&spec.directory)? {
+        if let Some(placement) = self.found(&spec.directory)? {
             return Ok(placement);
         }
         self.check_request(spec)?;
@@ -165,12 +193,12 @@ impl Launcher for LocalLauncher {
             .and_then(|bytes| TempFile::write_cache(&files.launch_json(), &bytes))
             .map_err(|error| file_error("write", files.launch_json(), error))?;
         self.start_shim(spec)?;
-        find(&spec.directory)?
+        self.found(&spec.directory)?
             .ok_or_else(|| unavailable("find the shim", io::Error::from(io::ErrorKind::NotFound)))
     }
 
     fn find(&self, _attempt_id: AttemptId, directory: &Path) -> Result<Option<Placement>, LaunchError> {
-        find(directory)
+        self.found(directory)
     }
 
     fn observe(&self, placement: &Placement) -> Result<ObservedAttempt, LaunchError> {
@@ -291,6 +319,7 @@ fn find(directory: &Path) -> Result<Option<Placement>, LaunchError> {
     };
     Ok(Some(Placement {
         launcher: NAME.to_owned(),
+        engine: None,
         job_id: place.shim.pid.to_string(),
         queue: None,
         extra: serde_json::to_value(place).expect("a struct of strings and numbers becomes JSON"),

@@ -1,5 +1,7 @@
 //! What a launcher can give, known before anything is launched. What is planned follows it, and a request for more is refused.
 
+use std::fmt;
+
 use trackway_core::text;
 
 use crate::EngineRequest;
@@ -9,6 +11,8 @@ use crate::EngineRequest;
 pub struct Offer {
     /// [`crate::Launcher::name`] of the launcher.
     pub launcher: &'static str,
+    /// [`crate::Launcher::engine`] of the launcher.
+    pub engine: Option<String>,
     /// The one machine that it has; none: it chooses from several, and a request may exclude some.
     pub host: Option<String>,
     /// Processors of its largest machine.
@@ -17,8 +21,10 @@ pub struct Offer {
     pub memory_bytes: Capacity,
     /// Free space for the files of an attempt, in bytes.
     pub disk_bytes: Capacity,
-    /// What it gives nothing of, each with what to do instead.
-    pub refused: Vec<(RequestPart, &'static str)>,
+    /// Accelerators of its largest machine.
+    pub gpus: Accelerators,
+    /// What it gives nothing of.
+    pub refused: Vec<NotGiven>,
     /// Whether the changes to the working directory of a launch can go elsewhere ([`crate::Isolation`]).
     pub isolates: bool,
     /// How an attempt gets into its container.
@@ -34,6 +40,43 @@ pub enum Capacity {
     Unlimited,
     /// It cannot be found out, and nothing of it is promised.
     Unknown,
+}
+
+/// How many accelerators there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Accelerators {
+    /// Not more than this many.
+    UpTo(u32),
+    /// Only its engine knows: it refuses what it has not.
+    Unlimited,
+    /// It cannot be found out. A request is launched, and what it gets is shown by the script alone.
+    Unknown {
+        /// Why it cannot be found out.
+        why: String,
+    },
+}
+
+/// A part of a request that a launcher gives nothing of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotGiven {
+    pub part: RequestPart,
+    /// Why, as a clause about the launcher.
+    pub why: &'static str,
+    /// What to do instead, as a command.
+    pub instead: &'static str,
+}
+
+/// A key of a request that a launcher does not give.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its path in the run file, such as `launch.exclude_hosts`.
+    pub key: String,
+    /// What is requested, as it is shown.
+    pub wanted: String,
+    /// Why it is not given.
+    pub why: String,
+    /// What to do instead.
+    pub instead: String,
 }
 
 /// How an attempt gets into its container.
@@ -66,7 +109,7 @@ pub enum RequestPart {
 }
 
 impl RequestPart {
-    /// The key of the run file that requests it. Machines are excluded in `[launch]` and by entries of retry plans.
+    /// The key of the run file that requests it.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -78,41 +121,76 @@ impl RequestPart {
             Self::Account => "launch.account",
             Self::Queue => "launch.queue",
             Self::Priority => "launch.priority",
-            Self::ExcludeHosts => "exclude_hosts",
+            Self::ExcludeHosts => "launch.exclude_hosts",
             Self::Secrets => "launch.secrets",
             Self::Template => "launch.template",
         }
     }
 
-    /// Whether the request has it.
-    fn is_in(self, request: &EngineRequest) -> bool {
+    /// What of it is requested, as it is shown; none where nothing is.
+    fn wanted_by(self, request: &EngineRequest) -> Option<String> {
         let EngineRequest { resources, image, account, queue, priority, exclude_hosts, secrets, template } =
             request;
+        let several = |count: Option<u32>| count.filter(|count| *count != 1).map(|count| count.to_string());
+        let listed = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(", "));
         match self {
-            Self::Nodes => resources.nodes.is_some_and(|nodes| nodes != 1),
-            Self::ProcessesPerNode => resources.processes_per_node.is_some_and(|count| count != 1),
-            Self::GpuMemory => resources.gpus.as_ref().is_some_and(|gpus| gpus.memory_bytes.is_some()),
-            Self::TimeLimit => resources.time_limit_seconds.is_some(),
-            Self::Image => image.is_some(),
-            Self::Account => account.is_some(),
-            Self::Queue => queue.is_some(),
-            Self::Priority => priority.is_some(),
-            Self::ExcludeHosts => !exclude_hosts.is_empty(),
-            Self::Secrets => !secrets.is_empty(),
-            Self::Template => template.is_some(),
+            Self::Nodes => several(resources.nodes),
+            Self::ProcessesPerNode => several(resources.processes_per_node),
+            Self::GpuMemory => resources.gpus.as_ref().and_then(|gpus| gpus.memory_bytes).map(text::bytes),
+            Self::TimeLimit => resources.time_limit_seconds.map(text::duration),
+            Self::Image => image.clone(),
+            Self::Account => account.clone(),
+            Self::Queue => queue.clone(),
+            Self::Priority => priority.clone(),
+            Self::ExcludeHosts => listed(exclude_hosts.iter().map(String::as_str).collect()),
+            Self::Secrets => listed(secrets.iter().map(|secret| secret.name.as_str()).collect()),
+            Self::Template => template.as_ref().map(|template| template.format.to_string()),
         }
     }
 }
 
-impl Offer {
-    /// What of a request the launcher cannot give, and what to do instead; none when it gives all of it.
+impl Refusal {
+    /// What is refused and why, such as "`resources.memory` = 2.0 GiB: `here` has 1.0 GiB": without what to do instead.
     #[must_use]
-    pub fn unmet(&self, request: &EngineRequest) -> Option<String> {
-        let refused = self.refused.iter().filter(|(part, _)| part.is_in(request));
-        let refused = refused.map(|(part, instead)| format!("`{}` ({instead})", part.key()));
-        let unmet: Vec<String> = refused.chain(self.excluded(request)).chain(self.lacking(request)).collect();
-        (!unmet.is_empty())
-            .then(|| format!("the {} launcher cannot give {}", self.launcher, unmet.join(", ")))
+    pub fn reason(&self) -> String {
+        let Self { key, wanted, why, .. } = self;
+        format!("`{key}` = {wanted}: {why}")
+    }
+
+    /// Several in a line.
+    #[must_use]
+    pub fn listed(refusals: &[Self]) -> String {
+        refusals.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}; {}", self.reason(), self.instead)
+    }
+}
+
+impl Offer {
+    /// What of a request the launcher does not give; empty when it gives all of it.
+    #[must_use]
+    pub fn unmet(&self, request: &EngineRequest) -> Vec<Refusal> {
+        let refused = self.refused.iter().filter_map(|NotGiven { part, why, instead }| {
+            let wanted = part.wanted_by(request)?;
+            Some(refusal(part.key(), wanted, (*why).to_owned(), instead))
+        });
+        refused
+            .chain(self.excluded(request))
+            .chain(self.lacking(request))
+            .chain(self.few_gpus(request))
+            .collect()
+    }
+
+    /// What of a request cannot be compared with what the launcher has, and why.
+    #[must_use]
+    pub fn unknown(&self, request: &EngineRequest) -> Option<String> {
+        let count = wanted_gpus(request)?;
+        let Accelerators::Unknown { why } = &self.gpus else { return None };
+        Some(format!("`resources.gpus` = {count}: whether {} has as many is not known: {why}", self.place()))
     }
 
     /// Whether it puts attempts on one of several machines: only then can some of them be excluded.
@@ -121,21 +199,40 @@ impl Offer {
         self.host.is_none()
     }
 
-    fn excluded(&self, request: &EngineRequest) -> Option<String> {
+    fn place(&self) -> String {
+        self.host.as_ref().map_or_else(|| "its largest machine".to_owned(), |host| format!("`{host}`"))
+    }
+
+    fn excluded(&self, request: &EngineRequest) -> Option<Refusal> {
         let host = self.host.as_ref().filter(|host| request.exclude_hosts.contains(host))?;
-        let key = RequestPart::ExcludeHosts.key();
-        Some(format!("`{key}` (it names `{host}`, its only machine: launch from another one)"))
+        let part = RequestPart::ExcludeHosts;
+        let wanted = part.wanted_by(request)?;
+        let why = format!("`{host}` is the only machine of the {} launcher", self.launcher);
+        Some(refusal(part.key(), wanted, why, "launch it from another machine"))
+    }
+
+    fn few_gpus(&self, request: &EngineRequest) -> Option<Refusal> {
+        let count = wanted_gpus(request)?;
+        let Accelerators::UpTo(has) = self.gpus else { return None };
+        let engine = self.engine.as_deref().unwrap_or(self.launcher);
+        let instead =
+            format!("request no more, or set `engines.{engine}.gpus` of the settings if it has them");
+        let why = match has {
+            0 => format!("{} has none", self.place()),
+            _ => format!("{} has {has}", self.place()),
+        };
+        (count > has).then(|| refusal("resources.gpus", count.to_string(), why, &instead))
     }
 
     /// What it has less of than is requested.
-    fn lacking(&self, request: &EngineRequest) -> impl Iterator<Item = String> {
+    fn lacking(&self, request: &EngineRequest) -> impl Iterator<Item = Refusal> {
         let resources = &request.resources;
         let wanted = [
             ("cpus", resources.cpus.map(u64::from), self.cpus),
             ("memory", resources.memory_bytes, self.memory_bytes),
             ("disk", resources.disk_bytes, self.disk_bytes),
         ];
-        let place = self.host.as_deref().unwrap_or("its largest machine").to_owned();
+        let place = self.place();
         wanted.into_iter().filter_map(move |(name, wanted, has)| {
             let wanted = wanted.filter(|wanted| !has.suffices_for(*wanted))?;
             let shown = |count: u64| match name {
@@ -146,10 +243,19 @@ impl Offer {
                 Capacity::UpTo(has) => shown(has),
                 Capacity::Unlimited | Capacity::Unknown => "an unknown number".to_owned(),
             };
-            let wanted = shown(wanted);
-            Some(format!("`resources.{name}` of {wanted} (`{place}` has {has}: request less, or free some)"))
+            let key = format!("resources.{name}");
+            Some(refusal(&key, shown(wanted), format!("{place} has {has}"), "request less, or free some"))
         })
     }
+}
+
+/// The accelerators of each machine.
+fn wanted_gpus(request: &EngineRequest) -> Option<u32> {
+    request.resources.gpus.as_ref().map(|gpus| gpus.count).filter(|count| *count > 0)
+}
+
+fn refusal(key: &str, wanted: String, why: String, instead: &str) -> Refusal {
+    Refusal { key: key.to_owned(), wanted, why, instead: instead.to_owned() }
 }
 
 impl Capacity {
@@ -179,18 +285,29 @@ mod tests {
         EngineRequest { resources, ..EngineRequest::default() }
     }
 
+    fn gpus(count: u32) -> EngineRequest {
+        of(Resources {
+            gpus: Some(GpuRequest { count, kind: None, memory_bytes: None }),
+            ..Resources::default()
+        })
+    }
+
     fn machine() -> Offer {
         Offer {
             host: Some("here".into()),
             cpus: Capacity::UpTo(8),
             memory_bytes: Capacity::UpTo(1 << 30),
             disk_bytes: Capacity::Unknown,
+            gpus: Accelerators::UpTo(2),
             ..local_offer::fixed()
         }
     }
 
-    /// Proves that a machine gives what it has, that an empty request needs nothing, that GPUs are those of the machine, and that other hosts
-    /// may be excluded.
+    fn lines(refused: Vec<Refusal>) -> Vec<String> {
+        refused.iter().map(ToString::to_string).collect()
+    }
+
+    /// Proves that a machine gives what it has, that an empty request needs nothing, and that other hosts may be excluded.
     #[test]
     fn what_the_machine_has_is_given() {
         let whole = Resources {
@@ -203,12 +320,13 @@ mod tests {
         };
         let elsewhere = EngineRequest { exclude_hosts: vec!["there".into()], ..EngineRequest::default() };
         for request in [EngineRequest::default(), of(whole), elsewhere] {
-            assert_eq!(machine().unmet(&request), None, "{request:?}");
+            assert_eq!(lines(machine().unmet(&request)), [""; 0], "{request:?}");
         }
         assert!(!machine().chooses_hosts());
     }
 
-    /// Proves that each part of a request that the machine cannot give is named by its key of the run file.
+    /// Proves that each part of a request that the machine cannot give is one refusal, with its key of the run file,
+    /// what is requested, why it is refused and what to do instead.
     #[test]
     fn what_the_machine_lacks_is_named() {
         let asked = |change: fn(&mut EngineRequest)| {
@@ -216,37 +334,71 @@ mod tests {
             change(&mut request);
             request
         };
-        let gpus = GpuRequest { count: 1, kind: None, memory_bytes: Some(1 << 30) };
+        let gpu_memory = GpuRequest { count: 1, kind: None, memory_bytes: Some(1 << 30) };
         let secret = SecretReference { name: "TOKEN".into(), from: "hub/token".into() };
         let template = EngineTemplate { format: TemplateFormat::Yaml, text: "spec: {}".into() };
         let table = [
-            ("resources.nodes", of(Resources { nodes: Some(2), ..Resources::default() })),
+            ("resources.nodes", "2", of(Resources { nodes: Some(2), ..Resources::default() })),
             (
                 "resources.processes_per_node",
+                "8",
                 of(Resources { processes_per_node: Some(8), ..Resources::default() }),
             ),
-            ("resources.gpu_memory", of(Resources { gpus: Some(gpus), ..Resources::default() })),
-            ("resources.cpus", of(Resources { cpus: Some(9), ..Resources::default() })),
-            ("resources.memory", of(Resources { memory_bytes: Some(2 << 30), ..Resources::default() })),
-            ("resources.disk", of(Resources { disk_bytes: Some(1), ..Resources::default() })),
+            (
+                "resources.gpu_memory",
+                "1.0 GiB",
+                of(Resources { gpus: Some(gpu_memory), ..Resources::default() }),
+            ),
+            ("resources.gpus", "3", gpus(3)),
+            ("resources.cpus", "9", of(Resources { cpus: Some(9), ..Resources::default() })),
+            (
+                "resources.memory",
+                "2.0 GiB",
+                of(Resources { memory_bytes: Some(2 << 30), ..Resources::default() }),
+            ),
+            ("resources.disk", "1 B", of(Resources { disk_bytes: Some(1), ..Resources::default() })),
             (
                 "resources.time_limit",
+                "",
                 of(Resources { time_limit_seconds: Some(60.0), ..Resources::default() }),
             ),
-            ("container.image", asked(|request| request.image = Some("python:3.12".into()))),
-            ("launch.account", asked(|request| request.account = Some("lab".into()))),
-            ("launch.queue", asked(|request| request.queue = Some("gpu".into()))),
-            ("launch.priority", asked(|request| request.priority = Some("high".into()))),
-            ("exclude_hosts", asked(|request| request.exclude_hosts = vec!["here".into()])),
-            ("launch.secrets", EngineRequest { secrets: vec![secret], ..EngineRequest::default() }),
-            ("launch.template", EngineRequest { template: Some(template), ..EngineRequest::default() }),
+            ("container.image", "python:3.12", asked(|request| request.image = Some("python:3.12".into()))),
+            ("launch.account", "lab", asked(|request| request.account = Some("lab".into()))),
+            ("launch.queue", "gpu", asked(|request| request.queue = Some("gpu".into()))),
+            ("launch.priority", "high", asked(|request| request.priority = Some("high".into()))),
+            ("launch.exclude_hosts", "here", asked(|request| request.exclude_hosts = vec!["here".into()])),
+            ("launch.secrets", "TOKEN", EngineRequest { secrets: vec![secret], ..EngineRequest::default() }),
+            (
+                "launch.template",
+                "yaml",
+                EngineRequest { template: Some(template), ..EngineRequest::default() },
+            ),
         ];
-        for (name, request) in table {
-            let why = machine().unmet(&request).unwrap_or_default();
-            assert!(why.contains(&format!("`{name}`")), "{name}: {why}");
+        for (key, wanted, request) in table {
+            let refused = machine().unmet(&request);
+            let [refusal] = refused.as_slice() else { panic!("{key}: {refused:?}") };
+            assert_eq!(refusal.key, key);
+            assert!(refusal.wanted.starts_with(wanted), "{refusal}");
+            assert!(!refusal.why.is_empty() && !refusal.instead.is_empty(), "{refusal}");
         }
         let memory = machine().unmet(&of(Resources { memory_bytes: Some(2 << 30), ..Resources::default() }));
-        assert!(memory.unwrap().contains("`resources.memory` of 2.0 GiB (`here` has 1.0 GiB: request less"));
+        let expected = "`resources.memory` = 2.0 GiB: `here` has 1.0 GiB; request less, or free some";
+        assert_eq!(lines(memory), [expected]);
+    }
+
+    /// Proves that GPUs are refused only where the machine is known to have fewer, and that it is said where that is not known.
+    #[test]
+    fn gpus_are_refused_where_they_are_not_there() {
+        let with = |gpus: Accelerators| Offer { gpus, ..machine() };
+        let none = lines(with(Accelerators::UpTo(0)).unmet(&gpus(1)));
+        let expected = "`resources.gpus` = 1: `here` has none; request no more, or set `engines.local.gpus` of the settings if it has them";
+        assert_eq!(none, [expected]);
+        let unseen = with(Accelerators::Unknown { why: "`/dev/dxg` may be one of them".into() });
+        assert_eq!(lines(unseen.unmet(&gpus(1))), [""; 0]);
+        let expected =
+            "`resources.gpus` = 1: whether `here` has as many is not known: `/dev/dxg` may be one of them";
+        assert_eq!(unseen.unknown(&gpus(1)).as_deref(), Some(expected));
+        assert_eq!((unseen.unknown(&gpus(0)), machine().unknown(&gpus(2))), (None, None));
     }
 
     /// Proves that an engine with several machines gives what fits on the largest one, and leaves to itself what it does not say.
@@ -256,14 +408,16 @@ mod tests {
             launcher: "fake",
             host: None,
             cpus: Capacity::Unlimited,
+            gpus: Accelerators::Unlimited,
             refused: Vec::new(),
             ..machine()
         };
-        let many = Resources { nodes: Some(64), cpus: Some(1 << 20), ..Resources::default() };
+        let many = Resources { nodes: Some(64), cpus: Some(1 << 20), ..gpus(64).resources };
         let elsewhere = EngineRequest { exclude_hosts: vec!["here".into()], ..of(many) };
-        assert_eq!(offer.unmet(&elsewhere), None);
-        let why = offer.unmet(&of(Resources { memory_bytes: Some(2 << 30), ..Resources::default() }));
-        assert!(why.unwrap().starts_with("the fake launcher cannot give `resources.memory` of 2.0 GiB"));
+        assert_eq!(lines(offer.unmet(&elsewhere)), [""; 0]);
+        let refused =
+            lines(offer.unmet(&of(Resources { memory_bytes: Some(2 << 30), ..Resources::default() })));
+        assert!(refused[0].contains("2.0 GiB: its largest machine has 1.0 GiB"), "{refused:?}");
         assert!(offer.chooses_hosts());
     }
 }

@@ -167,7 +167,8 @@ impl ProcessIdentity {
     }
 }
 
-/// A line of `/proc`, by one read: every process of the machine is looked at, and a read of a whole file takes five calls of the kernel more.
+/// A line of `/proc`, by one read: every process of the machine is looked at, and a read of a whole file takes five
+/// calls of the kernel more.
 fn read_line(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut line = vec![0; LINE_BYTES_MAX];

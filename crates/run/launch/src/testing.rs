@@ -20,9 +20,9 @@ use trackway_system::SystemClock;
 
 use crate::conformance::Faults;
 use crate::{
-    AttemptChannel, Capacity, ContainerStart, EXIT_VERSION, EngineRequest, EngineState, ExitRecord,
-    FolderChannel, Instance, LaunchError, LaunchSpec, Launcher, Observation, ObservedAttempt, Offer,
-    Placement, Running, SpawnError, StopMode,
+    Accelerators, AttemptChannel, Capacity, ContainerStart, EXIT_VERSION, EngineRequest, EngineState,
+    ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec, Launcher, Observation, ObservedAttempt,
+    Offer, Placement, Refusal, Running, SpawnError, StopMode,
 };
 
 const NAME: &str = "fake";
@@ -52,13 +52,26 @@ struct State {
     held_polls: u32,
     /// Polls from now on that the engine does not answer.
     hidden_polls: u32,
+    /// Offers from now on that the engine does not make.
+    hidden_offers: u32,
     /// Submits from now on that are carried out without an answer.
     lost_replies: u32,
     /// The file of the job that is submitted next whose end does not arrive.
     cut_file: Option<String>,
     /// How the job that is submitted next is ended by the engine.
     ending: Option<Ending>,
+    /// How the job that is submitted next is taken back by the engine.
+    requeue: Option<Requeue>,
     polls: u32,
+}
+
+/// A return to the queue that the engine makes.
+#[derive(Debug, Clone, Copy)]
+struct Requeue {
+    /// Polls of the running job before.
+    polls_left: u32,
+    /// Polls in the queue after it; 0: it is started again at once.
+    held_polls: u32,
 }
 
 /// An end that the engine makes.
@@ -78,6 +91,8 @@ struct Job {
     phase: Phase,
     submitted_at: Timestamp,
     started_at: Option<Timestamp>,
+    /// How often it was started.
+    starts: u32,
     /// The file whose end does not arrive.
     cut_file: Option<String>,
     /// It had its real time.
@@ -85,6 +100,7 @@ struct Job {
     /// When it is killed, because its end was requested.
     kill_at_micros: Option<i64>,
     ending: Option<Ending>,
+    requeue: Option<Requeue>,
 }
 
 #[derive(Debug)]
@@ -101,18 +117,20 @@ struct Answer {
     words: Option<EngineState>,
     submitted_at: Option<Timestamp>,
     started_at: Option<Timestamp>,
+    starts: u32,
 }
 
 impl Answer {
     /// Nothing is known.
     fn hidden(why: &str) -> Self {
         let state = Observation::CannotTell { why: why.to_owned(), is_lasting: false };
-        Self { state, words: None, submitted_at: None, started_at: None }
+        Self { state, words: None, submitted_at: None, started_at: None, starts: 0 }
     }
 
     fn of(job: &Job, state: Observation) -> Self {
         let words = Some(job.words(&state));
-        Self { state, words, submitted_at: Some(job.submitted_at), started_at: job.started_at }
+        let (submitted_at, started_at) = (Some(job.submitted_at), job.started_at);
+        Self { state, words, submitted_at, started_at, starts: job.starts }
     }
 
     fn seen_at(self, key: &str, seen_at: Timestamp) -> ObservedAttempt {
@@ -123,7 +141,7 @@ impl Answer {
             engine_state: self.words,
             submitted_at: self.submitted_at,
             started_at: self.started_at,
-            instance: has_started.then(|| Instance(format!("{key}/1"))),
+            instance: has_started.then(|| Instance(format!("{key}/{}", self.starts))),
             hosts: has_started.then(|| "fake-1".to_owned()).into_iter().collect(),
             devices: Vec::new(),
         }
@@ -144,6 +162,22 @@ impl Job {
             let why = "the engine reports that it ended".to_owned();
             self.phase = Phase::Ended(Observation::Gone { why, rebooted: false });
         }
+    }
+
+    /// Takes it back into the queue when the engine is to do so; true: it did.
+    fn requeue_by_engine(&mut self, now: Timestamp) -> bool {
+        let (Phase::Running { group }, Some(requeue)) = (&self.phase, &mut self.requeue) else {
+            return false;
+        };
+        if requeue.polls_left > 0 {
+            requeue.polls_left -= 1;
+            return false;
+        }
+        killpg(*group, Signal::SIGKILL).ok();
+        self.phase = Phase::Queued { polls_left: requeue.held_polls };
+        (self.requeue, self.started_at, self.is_settled) = (None, None, false);
+        self.submitted_at = now;
+        true
     }
 
     /// The engine's words for what was observed.
@@ -203,6 +237,7 @@ impl FakeEngine {
         FakeLauncher {
             engine: self.clone(),
             name: NAME,
+            instance: None,
             ends: Mutex::default(),
             poll_interval: POLL_INTERVAL,
         }
@@ -212,6 +247,17 @@ impl FakeEngine {
     /// process is on record.
     pub fn end_next(&self, polls: u32, state: EngineState, is_recorded: bool) {
         self.state().ending = Some(Ending { polls_left: polls, state, is_recorded });
+    }
+
+    /// The engine takes the job that is submitted next back into its queue after so many polls of it, and starts it
+    /// again after so many more; 0: at once.
+    pub fn requeue_next(&self, polls: u32, held_polls: u32) {
+        self.state().requeue = Some(Requeue { polls_left: polls, held_polls });
+    }
+
+    /// So many offers from now on get no answer.
+    pub fn hide_offers(&self, offers: u32) {
+        self.state().hidden_offers = offers;
     }
 
     /// What a job requested.
@@ -234,17 +280,19 @@ impl FakeEngine {
     fn submit(&self, key: &str, spec: &LaunchSpec) -> Option<usize> {
         let mut state = self.state();
         let (number, polls_left) = (state.jobs.len() + 1, std::mem::take(&mut state.held_polls));
-        let (ending, cut_file) = (state.ending.take(), state.cut_file.take());
+        let (ending, requeue, cut_file) = (state.ending.take(), state.requeue.take(), state.cut_file.take());
         let new = || Job {
             spec: spec.clone(),
             number,
             phase: Phase::Queued { polls_left },
             submitted_at: self.0.clock.now(),
             started_at: None,
+            starts: 0,
             cut_file,
             is_settled: false,
             kill_at_micros: None,
             ending,
+            requeue,
         };
         let is_new = !state.jobs.contains_key(key);
         let job = state.jobs.entry(key.to_owned()).or_insert_with(new);
@@ -275,6 +323,9 @@ impl FakeEngine {
             (job.is_settled, job.kill_at_micros) = (false, None);
         }
         job.end_by_engine();
+        if job.requeue_by_engine(self.0.clock.now()) && matches!(job.phase, Phase::Queued { polls_left: 0 }) {
+            self.start(key, job);
+        }
         let observed = match &job.phase {
             Phase::Queued { .. } => Observation::Pending { why: "Priority".into() },
             Phase::Running { .. } => Observation::Running(Running::default()),
@@ -293,6 +344,7 @@ impl FakeEngine {
     fn start(&self, key: &str, job: &mut Job) {
         let started_at = self.0.clock.now();
         job.started_at = Some(started_at);
+        job.starts += 1;
         let record =
             ExitRecord { version: EXIT_VERSION, started_at, ended_at: started_at, ..ExitRecord::default() };
         job.phase = match spawn(&job.spec) {
@@ -311,6 +363,7 @@ impl FakeEngine {
     }
 
     fn wait_for(&self, key: &str, mut child: Child, mut record: ExitRecord) {
+        let own_group = Pid::from_raw(child.id().cast_signed());
         let status = child.wait();
         record.exit_code = status.as_ref().ok().and_then(std::process::ExitStatus::code);
         record.signal = status.as_ref().ok().and_then(std::process::ExitStatus::signal);
@@ -318,7 +371,7 @@ impl FakeEngine {
         record.main_ended_at = Some(record.ended_at);
         record.wall_seconds = record.ended_at.seconds_since(record.started_at);
         if let Some(job) = self.state().jobs.get_mut(key)
-            && matches!(job.phase, Phase::Running { .. })
+            && matches!(job.phase, Phase::Running { group } if group == own_group)
         {
             record.files = written_files(&job.spec.directory, job.cut_file.as_deref());
             job.phase = Phase::Ended(Observation::Exited(Box::new(record)));
@@ -390,6 +443,8 @@ fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
 pub struct FakeLauncher {
     engine: FakeEngine,
     name: &'static str,
+    /// Its engine's name in the settings.
+    instance: Option<String>,
     ends: Mutex<BTreeMap<String, ObservedAttempt>>,
     poll_interval: Duration,
 }
@@ -399,6 +454,12 @@ impl FakeLauncher {
     #[must_use]
     pub fn in_place_of(self, name: &'static str) -> Self {
         Self { name, ..self }
+    }
+
+    /// The same as an engine of the settings.
+    #[must_use]
+    pub fn named(self, instance: &str) -> Self {
+        Self { instance: Some(instance.to_owned()), ..self }
     }
 
     /// The same, whose answers are good enough for so long.
@@ -420,6 +481,7 @@ impl FakeLauncher {
         let place = FakePlace { job: key, files: spec.directory.clone() };
         Placement {
             launcher: self.name.into(),
+            engine: self.instance.clone(),
             job_id: number.to_string(),
             queue: spec.request.queue.clone(),
             extra: serde_json::to_value(place).expect("a struct of strings becomes JSON"),
@@ -441,13 +503,25 @@ impl Launcher for FakeLauncher {
         self.name
     }
 
+    fn engine(&self) -> Option<&str> {
+        self.instance.as_deref()
+    }
+
     fn offer(&self, _directory: &Path) -> Result<Offer, LaunchError> {
+        let mut state = self.engine.state();
+        if state.hidden_offers > 0 {
+            state.hidden_offers -= 1;
+            let why = "the engine does not answer".into();
+            return Err(LaunchError::Unavailable { launcher: self.name, what: "look at its machines", why });
+        }
         Ok(Offer {
             launcher: self.name,
+            engine: self.instance.clone(),
             host: None,
             cpus: Capacity::Unlimited,
             memory_bytes: Capacity::UpTo(MEMORY_BYTES),
             disk_bytes: Capacity::Unlimited,
+            gpus: Accelerators::Unlimited,
             refused: Vec::new(),
             isolates: false,
             container: ContainerStart::ByEngine,
@@ -455,7 +529,9 @@ impl Launcher for FakeLauncher {
     }
 
     fn launch(&self, spec: &LaunchSpec, _redactor: &Redactor) -> Result<Placement, LaunchError> {
-        if let Some(why) = self.offer(&spec.directory)?.unmet(&spec.request) {
+        let unmet = self.offer(&spec.directory)?.unmet(&spec.request);
+        if !unmet.is_empty() {
+            let why = Refusal::listed(&unmet);
             return Err(LaunchError::Refused { attempt: spec.attempt_id.to_string(), why });
         }
         let file_error = |source| LaunchError::File { what: "make", path: spec.directory.clone(), source };

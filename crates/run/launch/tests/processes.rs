@@ -310,8 +310,8 @@ fn a_script_that_forks_and_exits_is_followed() {
     assert!(exit.wall_seconds >= 0.3 && exit.wall_seconds < 20.0);
 }
 
-/// Proves that what holds the output of a script that succeeded ends with the attempt once it only waits, and is named, and that what still prints
-/// continues to its end.
+/// Proves that what holds the output of a script that succeeded ends with the attempt once it only waits, and is named,
+/// and that what still prints continues to its end.
 fn what_is_left_continues_while_it_works() {
     let place = Place::new();
     let launch = |script: &str| place.launch(&place.spec(&["sh", "-c", script]));
@@ -589,7 +589,8 @@ fn a_killed_shim_is_no_death_of_the_script() {
     assert!(matches!(place.end(&placement), Observation::Gone { rebooted: false, .. }));
 }
 
-/// Proves that an exit record which the script writes itself ends nothing: the attempt runs until its shim has ended, and ends as the script did.
+/// Proves that an exit record which the script writes itself ends nothing: the attempt runs until its shim has ended,
+/// and ends as the script did.
 fn a_forged_exit_record_is_not_believed() {
     let place = Place::new();
     let forged = serde_json::to_string(&ExitRecord { exit_code: Some(0), ..ExitRecord::default() }).unwrap();

@@ -393,9 +393,9 @@ impl Recorder {
     }
 
     /// The checkpoint whose weights this attempt begins with: the newest of the rung before, if the run file sets
-    /// `warm_start`, or that of another run (`run.start_from`), and nothing was committed in this rung yet. Call it after [`Recorder::resume`] found nothing. Take
-    /// its weights only, and begin at step 1: the place in the data, the schedule and the optimizer are those of the
-    /// other rung.
+    /// `warm_start`, or that of another run (`run.start_from`), and nothing was committed in this rung yet. Call it
+    /// after [`Recorder::resume`] found nothing. Take its weights only, and begin at step 1: the place in the data, the
+    /// schedule and the optimizer are those of the other rung.
     ///
     /// # Errors
     /// As [`Recorder::resume`].

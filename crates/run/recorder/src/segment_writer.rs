@@ -61,6 +61,8 @@ pub struct SegmentWriter {
     /// The names of the last metrics, and what is written of those that hold a secret: a loop logs the same names in
     /// the same order.
     names: Vec<(String, Name)>,
+    /// The last values have so many names, and they are the first of these, written as they are. None: that is not so.
+    plain_names: Option<usize>,
     /// All names that were recorded.
     known_names: HashSet<String>,
     /// Values of names beyond [`METRIC_NAMES_MAX`]: the first such name, and how many values.
@@ -125,6 +127,7 @@ impl SegmentWriter {
             clock,
             redactor: Redactor::of_this_process(),
             names: Vec::new(),
+            plain_names: None,
             known_names: HashSet::new(),
             nameless: None,
             next_segment_sequence: 0,
@@ -154,8 +157,9 @@ impl SegmentWriter {
         self.dropped_frames
     }
 
-    /// What is recorded up to [`Self::write_held`] is written with as few writes as its size allows: for a writer that records what has happened already,
-    /// and is not in the training loop. Where such a write fails, all of its frames count as dropped.
+    /// What is recorded up to [`Self::write_held`] is written with as few writes as its size allows: for a writer that
+    /// records what has happened already, and is not in the training loop. Where such a write fails, all of its frames
+    /// count as dropped.
     pub fn hold(&mut self) {
         if self.waiting.is_none() {
             self.buffer.clear();
@@ -179,6 +183,15 @@ impl SegmentWriter {
         self.values_at(at, At::Step(step), values);
     }
 
+    /// The same of values with exactly the names of the last ones, in the same order: they are not looked at again.
+    pub fn further_metrics_at(&mut self, at: Timestamp, step: Step, values: &[(impl AsRef<str>, f64)]) {
+        if self.plain_names != Some(values.len()) {
+            return self.metrics_at(at, step, values);
+        }
+        debug_assert!(values.iter().zip(&self.names).all(|((name, _), (last, _))| name.as_ref() == last));
+        self.append(|encoder, out| encoder.further_metrics(out, at, step, values));
+    }
+
     /// The same at a step of another source, which may be below 0.
     pub fn metrics_at_any_step(&mut self, at: Timestamp, step: MetricStep, values: &[(&str, f64)]) {
         let step = Step::try_from(step).map_or(At::Early(step), At::Step);
@@ -188,7 +201,10 @@ impl SegmentWriter {
     fn values_at(&mut self, at: Timestamp, step: At, values: &[(impl AsRef<str>, f64)]) {
         self.read_names(values);
         let names = std::mem::take(&mut self.names);
-        if names[..values.len()].iter().all(|(_, name)| matches!(name, Name::AsItIs)) {
+        let are_plain = names[..values.len()].iter().all(|(_, name)| matches!(name, Name::AsItIs));
+        self.plain_names =
+            Some(values.len()).filter(|count| are_plain && (1..=MAX_METRICS_PER_FRAME).contains(count));
+        if are_plain {
             self.clean_values_at(at, step, values);
         } else {
             let clean: Vec<(&str, f64)> =

@@ -47,7 +47,8 @@ pub(crate) struct Settings {
     /// `TRACKWAY_HOLD_IN_SAVE`: the first save of this step or a later one is held before its commit, so that a
     /// rehearsal can kill it there.
     pub hold_in_save: Option<Step>,
-    /// `RANK` and `WORLD_SIZE`, or those of another launcher: which of several processes this is, or what is wrong with them; `None`: there is one.
+    /// `RANK` and `WORLD_SIZE`, or those of another launcher: which of several processes this is, or what is wrong with
+    /// them; `None`: there is one.
     pub group: Option<Result<RankGroup, RankError>>,
     /// `TRACKWAY_SKIP_BATCHES`: the batches that the run skips since it was rolled back.
     pub skipped: SkippedBatches,

@@ -665,6 +665,40 @@ fn frames_written_together_are_the_same() {
     assert_eq!(points(true), apart);
 }
 
+/// Proves that values with the names of the last ones are recorded as if these had been compared: the same bytes, also
+/// where definitions are repeated, in the next segment, and behind values of other names or at a step below 0.
+#[test]
+fn further_values_are_the_same() {
+    let bytes = |further: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        let info = SegmentInfo { run_id: "r".into(), attempt_id: "a".into(), origin: Origin::Stdout };
+        let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
+        let mut writer = SegmentWriter::create(folder.path(), info, Arc::<ManualClock>::clone(&clock));
+        let names: Vec<String> = (0..200).map(|number| format!("measure of layer {number}")).collect();
+        writer.hold();
+        for round in 0..60u64 {
+            let values: Vec<(&str, f64)> =
+                names.iter().skip(round as usize).map(|name| (&**name, round as f64)).collect();
+            writer.metrics_at_any_step(clock.now(), -1, &[("early", 1.0)]);
+            for step in 0..600 {
+                match further && step > 0 {
+                    true => writer.further_metrics_at(clock.now(), step, &values),
+                    false => writer.metrics_at(clock.now(), step, &values),
+                }
+            }
+        }
+        writer.write_held();
+        writer.finish();
+        let mut paths: Vec<PathBuf> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths.iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>()
+    };
+    let (compared, further) = (bytes(false), bytes(true));
+    assert!(compared.len() > 1);
+    assert!(compared == further);
+}
+
 /// Fills a draft with a state derived from the step, and submits it; false: it was skipped.
 fn draft(run: &Recorder, step: u64) -> bool {
     let Some(mut draft) = run.draft_checkpoint(step).unwrap() else { return false };

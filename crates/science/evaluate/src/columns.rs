@@ -49,8 +49,8 @@ const IMAGE: &[&str] = &["image", "image_id"];
 const CLASS: &[&str] = &["class", "category"];
 const KIND: &[&str] = &["kind"];
 
-/// Whether a column with this name is what a model predicted of a row (a prediction, a score, one for each class, a quantile), or how right that
-/// was (a loss, an error, `correct`).
+/// Whether a column with this name is what a model predicted of a row (a prediction, a score, one for each class, a
+/// quantile), or how right that was (a loss, an error, `correct`).
 #[must_use]
 pub fn names_a_prediction(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();

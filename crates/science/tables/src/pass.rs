@@ -132,8 +132,8 @@ pub fn scan<P: Pass>(
     unreachable!("after MAX_WIDENINGS a scan ends")
 }
 
-/// Shows some columns of the first rows to `observe`, of whole chunks until there are `rows_min` rows or the table ends. Returns whether they
-/// could be read: why not is for a scan to report.
+/// Shows some columns of the first rows to `observe`, of whole chunks until there are `rows_min` rows or the table
+/// ends. Returns whether they could be read: why not is for a scan to report.
 pub fn head(source: &Source, columns: &[usize], rows_min: usize, mut observe: impl FnMut(&Chunk)) -> bool {
     if columns.is_empty() {
         return true;

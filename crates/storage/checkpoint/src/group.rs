@@ -254,7 +254,8 @@ mod tests {
             (first, "rank-0003-x"),
             (third, "rank-3-x"),
         ] {
-            assert!(group.owner_of(name).is_err(), "{name}");
+            let refused = group.owner_of(name);
+            assert!(matches!(refused, Err(RankError::FileName { .. })), "{name}: {refused:?}");
         }
     }
 }

@@ -30,8 +30,8 @@ pub struct Retention {
     /// With a remote: what is newer than the newest that is there too stays, up to [`MAX_ONLY_COPIES`]. Older ones that
     /// no rule keeps are not needed there either.
     pub only_uploaded: bool,
-    /// Beside the newest, some older ones whose distance doubles each time, and the oldest, up to six: what spoils a training is often found late, and
-    /// then the newest are all unsafe.
+    /// Beside the newest, some older ones whose distance doubles each time, and the oldest, up to six: what spoils a
+    /// training is often found late, and then the newest are all unsafe.
     pub spaced: bool,
 }
 
@@ -179,6 +179,7 @@ pub(crate) fn plan_along(
     }
     let best = best(history, policy, chain);
     if policy.best.is_some() && best.is_empty() {
+        // Without a value any of them may be the best.
         chain.iter().for_each(|number| plan.keep(*number, KeepReason::BestUnknown));
     }
     for number in best {
@@ -211,6 +212,7 @@ pub(crate) fn plan_along(
             plan.retire.insert(number, why);
         }
     }
+    // A pin may name a commit whose files are gone.
     plan.keep.retain(|number, _| history.commit(*number).is_some_and(|record| !record.retired));
     plan
 }
@@ -238,8 +240,8 @@ fn every(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
     first_of_span.into_values().collect()
 }
 
-/// Of all that were ever committed each has a place, which does not change: one stays while fewer came after it than twice the power of two that divides
-/// its place. So there is one for each power. The oldest that is left stays too.
+/// Of all that were ever committed each has a place, which does not change: one stays while fewer came after it than
+/// twice the power of two that divides its place. So there is one for each power. The oldest that is left stays too.
 fn spaced(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
     if !policy.spaced {
         return Vec::new();

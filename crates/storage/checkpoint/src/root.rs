@@ -181,14 +181,14 @@ impl CheckpointRoot {
         self.settings.keep_by_default = keep;
     }
 
-    /// Whether later commits delete nothing until what is committed at once was judged, as at the end of a script; with more than a few commits they do
-    /// all the same.
+    /// Whether later commits delete nothing until what is committed at once was judged, as at the end of a script; with
+    /// more than a few commits they do all the same.
     pub fn hold_retention(&mut self, holds: bool) {
         self.holds = holds;
     }
 
-    /// Whether later commits keep some older ones too, whatever is set ([`Retention::spaced`]): until an attempt has ended, what it lost may not be
-    /// known.
+    /// Whether later commits keep some older ones too, whatever is set ([`Retention::spaced`]): until an attempt has
+    /// ended, what it lost may not be known.
     pub fn space_out(&mut self, spaces: bool) {
         self.spaces = spaces;
     }
@@ -250,6 +250,7 @@ impl CheckpointRoot {
     }
 
     fn check_may_resume(&mut self) -> Result<(), CheckpointError> {
+        // Before any byte is read: what a fenced attempt trains could never be committed.
         self.check_fence()?;
         self.view.check_adopted()
     }
@@ -296,6 +297,7 @@ impl CheckpointRoot {
         let started_micros = self.clock.monotonic_micros();
         let begin = self.new_begin(step);
         let prefix = begin.object_prefix.clone();
+        // Before the first file: what a killed save leaves is found by this entry and swept.
         let number = self.append(Body::Begin(begin))?;
         let (manifest, manifest_sha256) = match self.write_objects(step, &prefix, metrics, fill) {
             Ok(written) => written,
@@ -303,9 +305,11 @@ impl CheckpointRoot {
         };
         let body = self.commit_body(&manifest, manifest_sha256);
         let written_bytes = written_bytes(&manifest.files);
+        // After every file is durable: this entry makes them a checkpoint.
         let number = match self.commit(&body, &manifest) {
             // No other process may look for it any more: it may count as swept since before its folder was made.
             Err(error @ CheckpointError::Fenced { .. }) => return Err(self.give_up(number, &prefix, error)),
+            // Any other error leaves open whether the entry is there: the files stay.
             committed => committed?,
         };
         self.committed(number, prefix, manifest.files);
@@ -387,6 +391,7 @@ impl CheckpointRoot {
             Ok(Some(Body::Commit(body.clone())))
         });
         if let Err(CheckpointError::ParentRetired { .. }) = number {
+            // The next save shares nothing, and so depends on nothing that may go.
             self.parent_files = None;
         }
         Ok(number?.expect("a commit is always decided"))
@@ -461,6 +466,7 @@ impl CheckpointRoot {
         let bytes = manifest.to_bytes()?;
         write_durably(self.view.disk().as_ref(), &folder.join(MANIFEST_FILE_NAME), &bytes)?;
         let step_folder = folder.parent().unwrap_or(self.view.root());
+        // From the inside out: a name is durable only once what is behind it is.
         for folder in [folder.as_path(), step_folder, self.view.root()] {
             self.view.sync_folder(folder)?;
         }
@@ -505,6 +511,7 @@ impl CheckpointRoot {
         let policy = Retention { spaced: self.spaces, ..policy.clone() };
         let now = self.clock.now();
         let claim = self.claim.holder();
+        // Without an age: a writer that does not know yet that it is fenced may still be at its files.
         let done = self.keeper.apply(&mut self.view, Writer::Trainer(&claim), &policy, now, None)?;
         if self.parent.is_some_and(|parent| done.suspects.contains(&parent)) {
             self.parent_files = None;

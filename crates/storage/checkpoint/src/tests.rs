@@ -456,8 +456,9 @@ fn a_writer_that_spaces_out_keeps_older_ones() {
     assert_eq!(kept(&world), [7, 8]);
 }
 
-/// Proves that the log says of each checkpoint of an attempt whether its weights are still those of the first, by their bytes or by what the writer
-/// finds in them, and does so of those that retention deleted; the first checkpoint of an attempt is compared with none.
+/// Proves that the log says of each checkpoint of an attempt whether its weights are still those of the first, by their
+/// bytes or by what the writer finds in them, and does so of those that retention deleted; the first checkpoint of an
+/// attempt is compared with none.
 #[test]
 fn the_log_says_whether_weights_ever_moved() {
     let same_tensors: SameTensors = |one, other, _| {

@@ -14,8 +14,8 @@ use crate::settings::Settings;
 use crate::{CheckpointError, CheckpointRoot, CheckpointView, Housekeeper, Kind};
 
 /// Two attempts: the first commits steps 10 and 20, of which 20 is damaged afterwards; the second finds that out,
-/// continues from 10, commits steps 15, 25 and 30, of which the last two are marked unsafe and step 25 is cleared, and is stopped while it writes
-/// step 35.
+/// continues from 10, commits steps 15, 25 and 30, of which the last two are marked unsafe and step 25 is cleared, and
+/// is stopped while it writes step 35.
 fn make_root(path: &Path) {
     let ids = Arc::new(SequentialIds::default());
     let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
@@ -61,7 +61,8 @@ fn make_root(path: &Path) {
     }
     house.clear_unsafe(marked[0], "the loss was divided by 0 rows, its weights are finite").unwrap();
     let stopped = second.save(35, &[], |_| Err(CheckpointError::state("stopped")));
-    assert!(stopped.is_err());
+    let stopped = stopped.map(drop).unwrap_err().to_string();
+    assert!(stopped.ends_with("could not be written: stopped"), "{stopped}");
 }
 
 fn meaning(root: &Path) -> Value {

@@ -203,16 +203,19 @@ impl Fnv {
 /// # Errors
 /// If the folder cannot be read, or has more than [`MAX_FILES`] files and folders.
 pub fn list(root: &Path) -> Result<Listing, ListError> {
-    list_at_most(root, MAX_FILES, |_| true, |_| true)
+    list_at_most(root, MAX_FILES, |_, _| true, |_| true)
 }
 
-/// The files of a folder in which checkpoints are looked for, such as the working directory of a script: without the hidden folders and those of
-/// other tools, which may hold more files than everything else. Of a file that no layout reads, such as an image, only the name is known.
+/// The files of a folder in which checkpoints are looked for, such as the working directory of a script: without the
+/// hidden folders and those of other tools, which may hold more files than everything else, and without `left_out`. Of
+/// a file that no layout reads, such as an image, only the name is known.
 ///
 /// # Errors
 /// As for [`list`], with [`MAX_FILES_SEARCHED`].
-pub fn list_to_search(root: &Path) -> Result<Listing, ListError> {
-    let enters = |name: &str| !name.starts_with('.') && !names::is_other_folder(name);
+pub fn list_to_search(root: &Path, left_out: &[PathBuf]) -> Result<Listing, ListError> {
+    let enters = |name: &str, at: &Path| {
+        !name.starts_with('.') && !names::is_other_folder(name) && !left_out.iter().any(|folder| folder == at)
+    };
     list_at_most(root, MAX_FILES_SEARCHED, enters, |name| !names::is_of_others(name))
 }
 
@@ -225,14 +228,14 @@ struct Named {
     is_link: bool,
 }
 
-/// The same with another bound for files, links and folders together, without the folders of which `enters` says no, and without the state of files
-/// of which `is_asked` says no, by their names.
+/// The same with another bound for files, links and folders together, without the folders of which `enters` says no,
+/// and without the state of files of which `is_asked` says no, by their names.
 ///
 /// The state of a file takes a call of the kernel: none is asked before it is known that there are not too many.
 pub(crate) fn list_at_most(
     root: &Path,
     most: usize,
-    enters: impl Fn(&str) -> bool,
+    enters: impl Fn(&str, &Path) -> bool,
     is_asked: impl Fn(&str) -> bool,
 ) -> Result<Listing, ListError> {
     let mut listing = Listing::default();
@@ -261,7 +264,7 @@ pub(crate) fn list_at_most(
             let Ok(kind) = item.file_type() else { continue };
             let name = text_of(item.file_name());
             let path = format!("{prefix}{name}");
-            if kind.is_dir() && !enters(&name) {
+            if kind.is_dir() && !enters(&name, &item.path()) {
                 continue;
             }
             if kind.is_dir() && depth < MAX_FOLDER_DEPTH {

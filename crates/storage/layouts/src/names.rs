@@ -134,7 +134,8 @@ pub(crate) fn is_other_folder(name: &str) -> bool {
     OTHER_FOLDERS.contains(&name)
 }
 
-/// Whether no layout reads a file of this name: a folder of data may have thousands. A further ending, as of `a.pkl.py`, may say what it is.
+/// Whether no layout reads a file of this name: a folder of data may have thousands. A further ending, as of
+/// `a.pkl.py`, may say what it is.
 pub(crate) fn is_of_others(name: &str) -> bool {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     !stem.contains('.') && OF_OTHERS.iter().any(|one| extension.eq_ignore_ascii_case(one))

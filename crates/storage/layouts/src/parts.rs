@@ -1,5 +1,5 @@
-//! States that are in several files of one folder, such as `model-10.pt` and `optim-10.pt`: by names that differ only in a word for the part
-//! which each file holds.
+//! States that are in several files of one folder, such as `model-10.pt` and `optim-10.pt`: by names that differ only
+//! in a word for the part which each file holds.
 
 use std::collections::BTreeMap;
 
@@ -173,8 +173,8 @@ mod tests {
         assert_ne!(family("model-\\x89-10.pt"), family("model-\\x88-10.pt"));
     }
 
-    /// Proves that files whose names differ only in the word for a part are one state, whatever the word, its place and the extension are, and
-    /// that of other steps, folders of words and temporary files none is one.
+    /// Proves that files whose names differ only in the word for a part are one state, whatever the word, its place and
+    /// the extension are, and that of other steps, folders of words and temporary files none is one.
     #[test]
     fn names_that_differ_in_a_part_are_one_state() {
         for (names, expected) in [

@@ -1,5 +1,6 @@
-//! Whether the tensors of a file have values that are not finite, and whether two files have the same ones, as far as they can be read without loading them: those of safetensors, of the
-//! stored members of a npz, and the storages of a `torch.save` archive, whose types are read in its pickle.
+//! Whether the tensors of a file have values that are not finite, and whether two files have the same ones, as far as
+//! they can be read without loading them: those of safetensors, of the stored members of a npz, and the storages of a
+//! `torch.save` archive, whose types are read in its pickle.
 
 use crate::formats::json;
 use crate::formats::pickle::{self, Literal};
@@ -61,10 +62,11 @@ pub struct Tensors {
     pub is_partial: bool,
 }
 
-/// Looks into every tensor of a file, into one with a NaN up to the first. At most `budget_bytes` are read, which becomes what is left of it.
+/// Looks into every tensor of a file, into one with a NaN up to the first. At most `budget_bytes` are read, which
+/// becomes what is left of it.
 ///
-/// Not counted are an infinite number that is alone in its tensor, as the best loss so far, and a tensor of one finite number and one infinite one,
-/// as the mask of an attention.
+/// Not counted are an infinite number that is alone in its tensor, as the best loss so far, and a tensor of one finite
+/// number and one infinite one, as the mask of an attention.
 pub fn tensors_of(source: &dyn Source, file: &Entry, budget_bytes: &mut u64) -> Tensors {
     let Some(places) = places(source, file) else {
         return Tensors { is_partial: true, ..Tensors::default() };
@@ -88,8 +90,9 @@ pub fn tensors_of(source: &dyn Source, file: &Entry, budget_bytes: &mut u64) -> 
     tensors
 }
 
-/// Whether all tensors of two files have the same numbers, but for the statistics of normalization layers, which move without any learning. `None`: there
-/// are none that can be read in both, or they are larger than the budget. Reads up to the first difference.
+/// Whether all tensors of two files have the same numbers, but for the statistics of normalization layers, which move
+/// without any learning. `None`: there are none that can be read in both, or they are larger than the budget. Reads up
+/// to the first difference.
 pub fn have_same_tensors(
     before: (&dyn Source, &Entry),
     after: (&dyn Source, &Entry),
@@ -167,8 +170,8 @@ fn look(source: &dyn Source, file: &Entry, place: &Place, budget_bytes: &mut u64
     Some(seen)
 }
 
-/// Whether one of these numbers has all bits of the exponent, so that it is not finite, and whether one differs from the first finite number.
-/// Without a branch, so that several are looked at at once.
+/// Whether one of these numbers has all bits of the exponent, so that it is not finite, and whether one differs from
+/// the first finite number. Without a branch, so that several are looked at at once.
 macro_rules! scan {
     ($bits:ty, $bytes:expr, $exponent:expr, $first:expr) => {{
         let (exponent, first) = ($exponent as $bits, $first as $bits);
@@ -509,8 +512,8 @@ mod tests {
         }
     }
 
-    /// Proves that the same numbers are found whatever else is in the files, that statistics do not count, and that nothing is answered about what
-    /// cannot be read, or not within the budget.
+    /// Proves that the same numbers are found whatever else is in the files, that statistics do not count, and that
+    /// nothing is answered about what cannot be read, or not within the budget.
     #[test]
     fn tensors_are_compared_without_loading() {
         let same = |before: &[u8], after: &[u8], mut budget_bytes: u64| {
@@ -545,8 +548,8 @@ mod tests {
         assert_eq!(same(&saved(0.5, b"step 1"), &saved(0.75, b"step 1"), u64::MAX), Some(false));
     }
 
-    /// Proves that every tensor is looked into, that those which are finite are counted, and that what cannot be read, as a format of numbers, a
-    /// file or what is beyond the budget, is not taken for finite.
+    /// Proves that every tensor is looked into, that those which are finite are counted, and that what cannot be read,
+    /// as a format of numbers, a file or what is beyond the budget, is not taken for finite.
     #[test]
     fn what_was_not_read_is_known() {
         let of = |path: &str, bytes: Vec<u8>, mut budget_bytes: u64| {

@@ -27,10 +27,12 @@ pub(crate) fn note_change(
 pub(crate) fn note_changes(backend: &mut Backend, changes: &[(&Table, Subject)]) -> Result<(), LedgerError> {
     let doing = "noting a change";
     if !changes.is_empty() && matches!(backend, Backend::Postgres(_)) {
+        // Held until the commit, so that numbers appear in their order.
         let sql = format!("SELECT pg_advisory_xact_lock({POSTGRES_LOCK})::text");
         backend.rows(doing, &sql, &[], &[ColumnKind::Text])?;
     }
     for (table, subject) in changes {
+        // After the lock: the times of the feed grow with its numbers.
         let at = now(backend)?;
         let project = known_subject(backend, subject)?.flatten();
         let sql = "INSERT INTO changes (number, at, kind, subject_kind, subject_id, project) VALUES ((SELECT coalesce(max(number), 0) + 1 FROM changes), ?, ?, ?, ?, ?)";
@@ -81,6 +83,7 @@ pub(crate) fn project_of_run(backend: &mut Backend, run_id: RunId) -> Result<Opt
 /// Adds what happened to a subject, once.
 pub(crate) fn insert_event(backend: &mut Backend, event: &EventRow) -> Result<bool, LedgerError> {
     let row = SubjectEventRow::from(event);
+    // Events name subjects of several tables: no foreign key refuses one that is not there.
     must_know(backend, &row.subject(), "adding an event")?;
     backend.insert_once(&row)
 }

@@ -13,19 +13,19 @@ use trackway_core::{AttemptId, RunId, Timestamp};
 use crate::backend::{Backend, column_list};
 use crate::changes::note_changes;
 use crate::error::LedgerError;
-use crate::evaluations::{EvaluationEnd, use_of};
 use crate::ledger::{Ledger, update_run};
+use crate::receipts::seal::{AttemptSeal, seal_rows, sealed_receipt};
+use crate::receipts::verify::{Proof, Stays, proof_of};
 use crate::records::{
     AmendmentRow, ApprovalRow, AttemptDataRow, AttemptRow, AttemptState, ChargeRow, DataSnapshotRow,
     DetectionRow, DiagnosisRow, DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow,
     LAUNCHES, ModelChangeRow, ModelRow, ModelVersionRow, NoticeRow, OutboxRow, PreflightCheckRow, RetryRow,
     RollBackRow, RunAmendmentRow, RunDataRow, RunRow, RunState, Subject, SubjectKind, TABLES, VIEWS,
 };
-use crate::run_amendments::amend_restored;
-use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
 use crate::text::StoredText;
 use crate::value::{Column, ColumnKind, Field as _, Record, Table, Value};
-use crate::verify::{Proof, Stays, proof_of};
+use crate::writing::evaluations::{EvaluationEnd, use_of};
+use crate::writing::run_amendments::amend_restored;
 
 /// The version of the files.
 const VERSION: u32 = 1;
@@ -63,7 +63,7 @@ pub struct KnownAttempt {
 /// What restoring kept rows did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Whether a row was added, or a run got its state back.
+    /// Whether a row was added, or one that the ledger had from before got what is newer.
     pub added: bool,
     /// Rows that the ledger has otherwise, a sentence each. They stay as the ledger has them.
     pub differs: Vec<String>,
@@ -144,6 +144,16 @@ impl KeptRows {
     #[must_use]
     pub fn of_notice(notice: &NoticeRow, delivery: &OutboxRow) -> Self {
         Self::of([notice]).and([delivery])
+    }
+
+    /// The notice among them, with its delivery; none: they are of something else.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when a row is not what its table holds.
+    pub fn notice(&self) -> Result<Option<(NoticeRow, OutboxRow)>, LedgerError> {
+        let (notice, delivery): (Option<NoticeRow>, Option<OutboxRow>) =
+            (self.rows_of()?.pop(), self.rows_of()?.pop());
+        Ok(notice.zip(delivery))
     }
 
     fn of_evaluation(end: &EvaluationEnd) -> Self {
@@ -286,8 +296,9 @@ impl Ledger {
         self.kept(&KeptRows::of_receipt(&seal, sealed_at, Some(retry), detections).and(&charges))
     }
 
-    /// A receipt that was sealed and not kept, from the rows as they are now; `None`: there is none. Its digest shows that the rows which are
-    /// sealed with it are those of the seal. What changes of a run is there for its last attempt.
+    /// A receipt that was sealed and not kept, from the rows as they are now; `None`: there is none. Its digest shows
+    /// that the rows which are sealed with it are those of the seal. What changes of a run is there for its last
+    /// attempt.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when the rows have another digest than was sealed; as [`Ledger::kept`].
@@ -299,6 +310,7 @@ impl Ledger {
         let (run_id, number, sealed) =
             (attempt.run_id, attempt.attempt_number, attempt.receipt_sha256.clone());
         let Some(mut seal) = self.seals_of(vec![attempt])?.pop() else { return Ok(None) };
+        // Before it is kept: a copy of changed rows would pass for what was sealed.
         if Some(seal.receipt_sha256()) != sealed {
             let why = format!("the rows of {attempt_id} have another digest than was sealed");
             return Err(self.backend().refuse("keeping a receipt", why));
@@ -401,6 +413,18 @@ impl Ledger {
         damage.map_or(Ok(()), |why| Err(backend.fault(doing)(why)))
     }
 
+    /// How many data sets have files of which the ledger has no list: one that was made again from copies has none.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn data_without_files(&self) -> Result<u64, LedgerError> {
+        let listed = "SELECT 1 FROM data_snapshot_files f WHERE f.data_sha256 = s.data_sha256";
+        let sql = format!(
+            "SELECT data_sha256 FROM data_snapshots s WHERE file_count > 0 AND NOT EXISTS ({listed})"
+        );
+        Ok(texts(&mut self.backend(), "looking for lists of files", &sql)?.len() as u64)
+    }
+
     /// Whether the ledger holds no run at all.
     pub fn is_empty(&self) -> Result<bool, LedgerError> {
         Ok(texts(&mut self.backend(), "looking for runs", "SELECT run_id FROM runs LIMIT 1")?.is_empty())
@@ -498,12 +522,13 @@ impl Restoring<'_> {
         self.rows_of::<RollBackRow>()?;
         self.rows_of::<AmendmentRow>()?;
         self.rows_of::<RunAmendmentRow>()?;
+        // After the runs: a row may have been put back from before these changes.
         amend_restored(self.backend, &kept.rows_of()?)?;
         self.rows_of::<DiagnosisRow>()?;
         self.rows_of::<PreflightCheckRow>()?;
         self.rows_of::<DriftResultRow>()?;
         self.rows_of::<NoticeRow>()?;
-        self.rows_of::<OutboxRow>()?;
+        self.deliveries()?;
         for evaluation in kept.rows_of::<EvaluationRow>()? {
             self.evaluation(&evaluation)?;
         }
@@ -540,6 +565,20 @@ impl Restoring<'_> {
         if let Proof::Copies(stays) = proof_of(table) {
             let (kept, stored) = (self.backend.as_stored(kept)?, self.backend.as_stored(stored)?);
             self.restored.differs.extend(changed(table, stays, &kept.values(), &stored.values()));
+        }
+        Ok(())
+    }
+
+    /// A copy may know more of a delivery than a ledger that was put back from a backup: then the notice is not sent again.
+    fn deliveries(&mut self) -> Result<(), LedgerError> {
+        for kept in self.kept.rows_of::<OutboxRow>()? {
+            match self.backend.stored(&kept)? {
+                Some(stored) if kept.is_after(&stored) => {
+                    self.restored.added |= self.backend.update(&kept, &[])?;
+                }
+                Some(_) => {}
+                None => self.restored.added |= self.backend.insert_if_absent(&kept)?,
+            }
         }
         Ok(())
     }
@@ -624,6 +663,7 @@ impl Restoring<'_> {
         self.rows(use_of(&begun).as_slice())?;
         self.rows(&end.metrics)?;
         self.rows(&end.slices)?;
+        // Last: once it has ended, its metrics are refused.
         self.restored.added |= self.backend.update(ended, &["run_id"])?;
         Ok(())
     }
@@ -651,6 +691,7 @@ fn restore_attempt(
         return Ok(added);
     }
     let mut seal = kept.seal_of(attempt)?;
+    // Before anything of it is written: what is sealed cannot be taken back.
     if attempt.receipt_sha256.as_deref() != Some(seal.receipt_sha256().as_str()) {
         let why = format!(
             "the digest of the kept receipt of {} differs from the one it was sealed with",
@@ -666,6 +707,7 @@ fn restore_attempt(
         Some(stored) => RunRow { revision: stored.revision, ..with_purpose(run, stored) },
         None => RunRow { revision: 0, ..run },
     });
+    // Before the attempt's own row: once that is sealed, the database takes no more of them.
     seal_rows(backend, &seal, attempt.sealed_at)?;
     backend.update(attempt, &["run_id", "kind"])?;
     Ok(true)

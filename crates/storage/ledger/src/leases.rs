@@ -67,8 +67,10 @@ pub(crate) fn grant(
     holder: &Holder,
     seconds: f64,
 ) -> Result<LeaseAnswer, LedgerError> {
+    // Subjects are in several tables: no foreign key refuses one that is not there.
     must_know(backend, subject, "granting a lease")?;
     let now = now(backend)?;
+    // As it will be read back: compared below with a row that was cut or redacted.
     let asked = backend.as_stored(&LeaseRow {
         subject_kind: subject.kind,
         subject_id: subject.id.clone(),
@@ -79,6 +81,7 @@ pub(crate) fn grant(
         lock_id: holder.lock_id.clone(),
         expires_at: in_seconds(now, seconds),
     })?;
+    // An insertion, not a look: two processes that find no row would both be the first.
     if backend.insert_if_absent(&asked)? {
         return Ok(LeaseAnswer::Granted { epoch: 1 });
     }
@@ -89,6 +92,7 @@ pub(crate) fn grant(
         let seconds_left = stored.expires_at.seconds_since(now).max(0.0);
         return Ok(LeaseAnswer::HeldBy { holder: stored.holder, seconds_left });
     }
+    // Raised with each grant: what is still written under the epoch before is refused.
     let epoch = stored.epoch + 1;
     backend.update(&LeaseRow { epoch, ..asked }, &[])?;
     Ok(LeaseAnswer::Granted { epoch })
@@ -98,6 +102,7 @@ pub(crate) fn grant(
 /// now, or it has expired.
 fn may_have(stored: &LeaseRow, asked: &LeaseRow, now: Timestamp) -> bool {
     let own = stored.instance == asked.instance;
+    // The kernel gave this very lock to another process, so its holder is dead: no expiry is waited for.
     let holder_is_gone = stored.boot_id == asked.boot_id && stored.lock_id == asked.lock_id;
     own || holder_is_gone || stored.expires_at <= now
 }

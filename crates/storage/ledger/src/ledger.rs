@@ -131,6 +131,7 @@ impl Ledger {
         let subject = subject.into();
         let epoch = self.leases.epoch(&subject);
         self.backend().transaction(durable, |backend| {
+            // Within the transaction, which locks the lease: it cannot change hands before the write is committed.
             if let Some(epoch) = epoch {
                 check_epoch(backend, &subject, epoch)?;
             }
@@ -161,8 +162,8 @@ impl Ledger {
         self.change_run_when(run_id, true, change)
     }
 
-    /// The same without waiting for the disk: for what a durable write follows at once, or what the seal of the attempt computes again. Until then a
-    /// power cut may undo it.
+    /// The same without waiting for the disk: for what a durable write follows at once, or what the seal of the attempt
+    /// computes again. Until then a power cut may undo it.
     ///
     /// # Errors
     /// As [`Ledger::change_run`].
@@ -181,6 +182,7 @@ impl Ledger {
         change: impl Fn(&mut RunRow),
     ) -> Result<RunRow, LedgerError> {
         self.write_about(run_id, durable, |backend| {
+            // Locked from the read to the write: two changes at once would lose one.
             let mut run = locked_run(backend, run_id)?.ok_or_else(|| not_found("run", run_id))?;
             change(&mut run);
             update_run(backend, &run)?;
@@ -302,6 +304,7 @@ impl Ledger {
         after: AttemptId,
         next: AttemptId,
     ) -> Result<(), LedgerError> {
+        // The same one again matches no row; another one meets the rule of the table, which refuses it.
         let sql = "UPDATE retries SET next_attempt_id = ? WHERE attempt_id = ? AND (next_attempt_id IS NULL OR next_attempt_id <> ?)";
         let values = [next.to_value(), after.to_value(), next.to_value()];
         self.write_about(run_id, false, |backend| {
@@ -340,6 +343,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when a checkpoint would change its identity.
     pub fn upsert_checkpoints(&self, checkpoints: &[CheckpointRow]) -> Result<(), LedgerError> {
+        // Run by run: each has a lease, which is checked with its write.
         checkpoints.chunk_by(|one, next| one.run_id == next.run_id).try_for_each(|of_run| {
             self.write_about(of_run[0].run_id, false, |backend| {
                 let mut changed = false;

@@ -14,39 +14,27 @@
 mod backend;
 mod catalogue;
 mod changes;
-mod charges;
+mod claims;
 mod clauses;
 pub mod conformance;
-mod duties;
 mod error;
-mod evaluations;
-mod feed;
-mod find;
 mod import;
 mod kept;
 mod leases;
 mod ledger;
-mod outbox;
-mod pages;
+mod reading;
+mod receipts;
 mod records;
-mod registry;
-mod resolve;
-mod run_amendments;
 pub mod scan;
-mod schema;
-mod seal;
-mod supervision;
 mod text;
 mod value;
-mod verify;
+mod writing;
 
 pub use backend::without_password;
 pub use catalogue::document;
-pub use duties::DutyAnswer;
+pub use claims::duties::DutyAnswer;
+pub use claims::outbox::DeliveryEnd;
 pub use error::{ErrorKind, LedgerError};
-pub use evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
-pub use feed::{FeedPage, KeptBounds};
-pub use find::{AttemptFilter, AttemptTotals, EndCount, RunFilter};
 pub use import::{
     ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Omission, OmissionKind, Omissions,
     read_foreign,
@@ -54,8 +42,12 @@ pub use import::{
 pub use kept::{KeptRows, KnownAttempt, Restored};
 pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
-pub use outbox::DeliveryEnd;
-pub use pages::RowPage;
+pub use reading::feed::{FeedPage, KeptBounds};
+pub use reading::find::{AttemptFilter, AttemptTotals, EndCount, RunFilter};
+pub use reading::pages::RowPage;
+pub use reading::resolve::Found;
+pub use receipts::seal::{AttemptSeal, NAMED_ROWS_MAX, Sealed};
+pub use receipts::verify::{CheckedReceipt, CheckpointPage, Page, UnreadableRow, unproved};
 pub use records::{
     AmendedAttemptRow, AmendmentRow, ApprovalRow, ArtifactRow, AttemptDataRow, AttemptRow, AttemptState,
     ChangeRow, ChargeKind, ChargeRow, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision,
@@ -67,8 +59,6 @@ pub use records::{
     Subject, SubjectEventRow, SubjectKind, SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow,
     VIEWS, ValidationSetRow,
 };
-pub use resolve::Found;
-pub use seal::{AttemptSeal, NAMED_ROWS_MAX, Sealed};
 pub use text::{KEY_BYTES_MAX, TEXT_BYTES_MAX};
 pub use value::{Column, ColumnKind, Table};
-pub use verify::{CheckedReceipt, CheckpointPage, Page, UnreadableRow, unproved};
+pub use writing::evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};

@@ -1,5 +1,5 @@
-//! Writes the record of an attempt with so many values and closes it: `close_record FOLDER POINTS`. Shows how long it took and the most memory
-//! that the process had; more than 300 MiB is a failure.
+//! Writes the record of an attempt with so many values and closes it: `close_record FOLDER POINTS`. Shows how long it
+//! took and the most memory that the process had; more than 300 MiB is a failure.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,

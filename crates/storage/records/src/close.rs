@@ -1,8 +1,9 @@
 //! Closing the flight record of an attempt: segments become one Parquet file, summaries, parameters and events.
 //!
 //! The Parquet file is written aside, synced and renamed, so that it is there whole or not at all; closing again
-//! gives the same file. Segments stay where they are: they are the truth, Parquet is how they are read fast. They are read in parts of bounded
-//! size, once for what they hold besides values, once for the values in short and once for the file.
+//! gives the same file. Segments stay where they are: they are the truth, Parquet is how they are read fast. They are
+//! read in parts of bounded size, once for what they hold besides values, once for the values in short and once for the
+//! file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -120,6 +120,16 @@ pub fn import_run(
     Ok(Imported { run_id, name, is_new: true, point_count })
 }
 
+/// Whether the records of an attempt in this folder are those of an imported run.
+#[must_use]
+pub fn is_imported_record(folder: &Path) -> bool {
+    folder.join(segment_name(0)).exists()
+}
+
+fn segment_name(number: u32) -> String {
+    format!("import-{number:06}.twfr")
+}
+
 fn run_row(
     run_id: RunId,
     name: &Name,
@@ -320,7 +330,7 @@ impl Segments<'_> {
 
     fn end(&mut self) -> Result<(), LedgerError> {
         self.encoder.close(&mut self.bytes, &Close { at: self.began, dropped_frames: 0 });
-        let path = self.folder.join(format!("import-{:06}.twfr", self.sequence));
+        let path = self.folder.join(segment_name(self.sequence));
         let bytes = std::mem::take(&mut self.bytes);
         fs::write(&path, bytes).map_err(LedgerError::file("write", &path))
     }

@@ -25,7 +25,7 @@ mod tests;
 
 pub use close::{Points, close_records, closed_files};
 pub use closed::{ClosedRecords, ValuesAtSteps};
-pub use import::{Imported, import_run};
+pub use import::{Imported, import_run, is_imported_record};
 pub use live::LiveRecords;
 pub use open::OpenRecord;
 pub use parquet_file::{parquet_properties, write_whole};

@@ -194,7 +194,8 @@ impl Outline {
         true
     }
 
-    /// What its files of settings hold, what the script printed, what its event files hold and what it recorded replace each other in this order.
+    /// What its files of settings hold, what the script printed, what its event files hold and what it recorded replace
+    /// each other in this order.
     fn take_parameter(&mut self, name: &str, value: &str, origin: Option<Origin>) {
         let precedence = origin.map_or(0, Origin::precedence_of_parameters);
         let found = (precedence, self.place);

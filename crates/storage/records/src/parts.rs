@@ -12,8 +12,8 @@ use trackway_ledger::LedgerError;
 
 use crate::rounds::add_rounds;
 
-/// So many bytes of a segment are in memory at once. Rows of larger parts leave gaps in the memory that the allocator does not fill again: with
-/// 2 MiB a record of 10^8 values took 760 MiB, with these 60 MiB.
+/// So many bytes of a segment are in memory at once. Rows of larger parts leave gaps in the memory that the allocator
+/// does not fill again: with 2 MiB a record of 10^8 values took 760 MiB, with these 60 MiB.
 pub(crate) const PART_BYTES: usize = 256 << 10;
 
 /// A part of a segment file.

@@ -1,5 +1,5 @@
-//! Rounds that a script prints from the first one again although it continues: `xgboost.train` counts those that it adds to the model of `xgb_model`,
-//! and prints them as `[0]  train-rmse:0.2`, which is read as step 1.
+//! Rounds that a script prints from the first one again although it continues: `xgboost.train` counts those that it
+//! adds to the model of `xgb_model`, and prints them as `[0]  train-rmse:0.2`, which is read as step 1.
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::EventKind;

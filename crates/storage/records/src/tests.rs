@@ -1,5 +1,7 @@
 //! What closing a record finds in segments of several writers.
 
+mod mutants;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -360,8 +362,9 @@ fn the_ends_of_ranks_are_closed() {
     assert_eq!(ranks, [end(0, 11, true), end(1, 10, false)]);
 }
 
-/// Proves that a record with more metrics, parameters, tags and events than a person reads takes bounded room in the ledger, keeps the first and the
-/// last events, and says what is in the record alone; that all values are in the closed record; and that the time grows with the record only.
+/// Proves that a record with more metrics, parameters, tags and events than a person reads takes bounded room in the
+/// ledger, keeps the first and the last events, and says what is in the record alone; that all values are in the closed
+/// record; and that the time grows with the record only.
 #[test]
 fn a_record_of_any_size_takes_bounded_room() {
     const MANY: u64 = 30_000;
@@ -534,9 +537,10 @@ fn without_means(mut rows: Vec<MetricSummaryRow>) -> (Vec<MetricSummaryRow>, Vec
     (rows, means)
 }
 
-/// Proves, for records of several writers with damage, restarts and printed rounds, that segments read in small parts are closed as the same rows in
-/// the same order and the same summaries as whole segments in memory; that an open record has these rows; and that summaries of a record
-/// which is looked at while it grows are those of one look at its end.
+/// Proves, for records of several writers with damage, restarts and printed rounds, that segments read in small parts
+/// are closed as the same rows in the same order and the same summaries as whole segments in memory; that an open
+/// record has these rows; and that summaries of a record which is looked at while it grows are those of one look at its
+/// end.
 #[test]
 fn parts_and_looks_change_no_row() {
     const ORIGINS: [Origin; 6] =

@@ -169,8 +169,8 @@ pub struct CheckpointListing {
 /// The checkpoint that a resume would use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResumeTarget {
-    /// The one checkpoint. Its bytes on this disk are verified; those that would be fetched are verified on arrival. Empty: checkpoints were
-    /// committed and none is safe, so that a resume begins again.
+    /// The one checkpoint. Its bytes on this disk are verified; those that would be fetched are verified on arrival.
+    /// Empty: checkpoints were committed and none is safe, so that a resume begins again.
     pub checkpoints: Vec<Checkpoint>,
     /// The newest, the newest safe and the best one.
     #[serde(default)]
@@ -457,5 +457,31 @@ mod tests {
         let sentence = "200 steps are trained again, about 1.7 h and 3.33 GPU-hours";
         assert_eq!(cost(200, Some(6000.0), Some(3.3333)), sentence);
         assert_eq!(cost(200, Some(2.0), Some(0.0)), "200 steps are trained again, about 2.0 s");
+    }
+
+    /// Proves that the safe and the best checkpoint are named where they are others than the newest, and that a resume
+    /// is said to begin again where none is safe.
+    #[test]
+    fn the_checkpoints_that_matter_are_named() {
+        let said = |newest_is_unsafe: bool, safe_step: Option<Step>, best_step: Option<Step>| {
+            let standing = CheckpointStanding {
+                newest_step: Some(60),
+                newest_is_unsafe,
+                safe_step,
+                best_step,
+                best_by: best_step.map(|_| "min val_loss".to_owned()),
+            };
+            standing.sentence()
+        };
+        assert_eq!(CheckpointStanding::default().sentence(), None);
+        assert_eq!(said(false, Some(60), None), None);
+        assert_eq!(said(false, Some(60), Some(60)), None);
+        let best = "newest step 60; newest safe step 60; best step 20 (min val_loss)";
+        assert_eq!(said(false, Some(60), Some(20)).as_deref(), Some(best));
+        let safe = "newest step 60, unsafe; newest safe step 40";
+        assert_eq!(said(true, Some(40), None).as_deref(), Some(safe));
+        let none = "newest step 60, unsafe; none is safe: a resume begins again";
+        assert_eq!(said(true, None, None).as_deref(), Some(none));
+        assert_eq!([89.9, 120.0, 5400.0].map(about), ["89.9 s", "2 min", "1.5 h"]);
     }
 }

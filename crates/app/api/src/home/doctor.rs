@@ -81,10 +81,15 @@ pub struct RebuiltLedger {
     pub receipt_count: u64,
     /// Number of receipts that were computed again from the folder of an attempt.
     pub computed_count: u64,
-    /// Number of evaluations, gate receipts, approvals and model changes that were restored.
+    /// Number of files with copies of other rows that were restored: evaluations, receipts of gates, approvals, changes
+    /// of models, amendments, diagnoses, checks and notices.
     pub other_count: u64,
     /// What the files contain and could not be restored.
     pub failed: Vec<String>,
-    /// What only the old ledger had.
+    /// What was in the old ledger and is not in this one.
     pub missing: Vec<String>,
+    /// What may have been in the old ledger alone: the files do not show whether it was.
+    pub not_known: Vec<String>,
+    /// Number of notices that may be sent again: they were being sent, and what became of it was not kept.
+    pub may_be_sent_again_count: u64,
 }

@@ -43,8 +43,8 @@ pub struct ImportedRun {
 /// Something in the store that was not imported, or not as it is there.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedPath {
-    /// What it is: `run`, `folder`, `file`, `record` (of a file), `metric`, `value`, `parameter`, `tag`, `object` (an image, a text and the like), or
-    /// `other` (more than are listed).
+    /// What it is: `run`, `folder`, `file`, `record` (of a file), `metric`, `value`, `parameter`, `tag`, `object` (an
+    /// image, a text and the like), or `other` (more than are listed).
     pub kind: String,
     /// Where it is.
     pub path: String,

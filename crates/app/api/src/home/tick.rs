@@ -41,6 +41,73 @@ impl DutyName {
             Self::Pins | Self::Outbox | Self::Prune => 600,
         }
     }
+
+    /// What it does, as it is counted.
+    #[must_use]
+    pub const fn actions(self) -> &'static [DutyAction] {
+        match self {
+            Self::Reap => &[DutyAction::AttemptsSealed, DutyAction::EvaluationsEnded],
+            Self::Approvals => &[DutyAction::ApprovalsExpired],
+            Self::Pins => &[DutyAction::PinsRemoved],
+            Self::Outbox => &[
+                DutyAction::NoticesTried,
+                DutyAction::NoticesDelivered,
+                DutyAction::NoticesGivenUp,
+                DutyAction::CopiesWritten,
+            ],
+            Self::Prune => {
+                &[DutyAction::ChangesRemoved, DutyAction::NoticesRemoved, DutyAction::CopiesRemoved]
+            }
+        }
+    }
+}
+
+closed_list!(
+    /// What a duty does to one thing.
+    DutyAction, "action of a duty", {
+        /// An attempt is sealed.
+        AttemptsSealed = "attempts_sealed",
+        /// An evaluation without a supervisor ends.
+        EvaluationsEnded = "evaluations_ended",
+        /// An approval is noted as expired.
+        ApprovalsExpired = "approvals_expired",
+        /// A pin of a checkpoint is removed.
+        PinsRemoved = "pins_removed",
+        /// A notice is tried: sent once.
+        NoticesTried = "notices_tried",
+        /// A notice that was tried has arrived.
+        NoticesDelivered = "notices_delivered",
+        /// A notice that was tried is not tried again.
+        NoticesGivenUp = "notices_given_up",
+        /// A copy of a notice that had none is written.
+        CopiesWritten = "copies_written",
+        /// A change of the change feed is removed.
+        ChangesRemoved = "changes_removed",
+        /// A notice is removed from the ledger.
+        NoticesRemoved = "notices_removed",
+        /// A copy of a notice is removed from the home.
+        CopiesRemoved = "copies_removed",
+    }
+);
+
+impl DutyAction {
+    /// What it is done to, in the singular, and what has become of that: `attempt` and `sealed`.
+    #[must_use]
+    pub const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::AttemptsSealed => ("attempt", "sealed"),
+            Self::EvaluationsEnded => ("evaluation", "ended"),
+            Self::ApprovalsExpired => ("approval", "noted as expired"),
+            Self::PinsRemoved => ("pin", "removed"),
+            Self::NoticesTried => ("notice", "tried"),
+            Self::NoticesDelivered => ("notice", "delivered"),
+            Self::NoticesGivenUp => ("notice", "given up"),
+            Self::CopiesWritten => ("copy", "written"),
+            Self::ChangesRemoved => ("change", "removed"),
+            Self::NoticesRemoved => ("notice", "removed"),
+            Self::CopiesRemoved => ("copy", "removed"),
+        }
+    }
 }
 
 closed_list!(
@@ -71,12 +138,22 @@ pub struct TickReport {
 pub struct TickedDuty {
     pub name: DutyName,
     pub outcome: DutyOutcome,
-    /// What was done, or would be, a sentence each.
+    /// How many things were done, or would be, by what; none where it was not due, is another process's, or failed.
+    pub counts: Vec<DutyCount>,
+    /// What is to be read about it, a sentence each.
     pub lines: Vec<String>,
     /// Why it failed, or the process that does it.
     pub why: Option<String>,
     /// Seconds until it is due again, or may be taken from the process that does it.
     pub next_seconds: Option<f64>,
+}
+
+/// How many things of one kind a duty did, or would do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DutyCount {
+    pub action: DutyAction,
+    /// How many things it was done to, or would be. Whether a notice arrives no dry run knows.
+    pub count: u64,
 }
 
 impl TickReport {

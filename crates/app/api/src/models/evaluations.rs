@@ -186,7 +186,8 @@ impl TestSetResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluator {
     pub name: String,
-    /// SHA-256 over the files of its command, the local modules that these import, the settings that they name, and the source files that it opened.
+    /// SHA-256 over the files of its command, the local modules that these import, the settings that they name, and the
+    /// source files that it opened.
     pub digest: Option<String>,
     /// Those files.
     pub files: Vec<CodeFile>,
@@ -350,8 +351,8 @@ pub struct ImportedEvaluation {
 mod tests {
     use super::*;
 
-    /// Proves that files of an evaluator that changed, are new or are gone are named, a few of many, and that the same code and code that is
-    /// not known have no difference.
+    /// Proves that files of an evaluator that changed, are new or are gone are named, a few of many, and that the same
+    /// code and code that is not known have no difference.
     #[test]
     fn other_code_is_named_by_its_files() {
         let evaluator = |digest: Option<&str>, files: &[(&str, &str)]| Evaluator {

@@ -149,7 +149,8 @@ pub struct UnknownChange {
 mod tests {
     use super::*;
 
-    /// Proves that a file which was there is not called absent where only its uncommitted change is new, and that what was added or removed is.
+    /// Proves that a file which was there is not called absent where only its uncommitted change is new, and that what
+    /// was added or removed is.
     #[test]
     fn a_file_that_was_there_is_not_absent() {
         let sentence = |before: Option<&str>, after: Option<&str>, lines: Option<LineCount>| {
@@ -162,5 +163,26 @@ mod tests {
         assert_eq!(sentence(Some(AS_COMMITTED), Some("deleted"), None), "a.yaml: deleted");
         assert_eq!(sentence(Some("+1 −1"), Some(AS_COMMITTED), None), "a.yaml: +1 −1 → as committed");
         assert_eq!(sentence(None, Some("1"), None), "a.yaml: (absent) → 1");
+    }
+
+    /// Proves that a line became another one only where no other line differs, and that two attempts which cannot be
+    /// compared as a whole are not called equal.
+    #[test]
+    fn one_line_is_all_that_differs() {
+        let change = |lines: &[&str]| {
+            let shown_lines = lines.iter().map(|line| (*line).to_owned()).collect();
+            Change { shown_lines, ..Change::new(InputKind::Script, "t.py", None, None) }
+        };
+        assert_eq!(change(&["-  lr = 1", "+  lr = 2"]).one_line(), Some(("lr = 1", "lr = 2")));
+        assert_eq!(change(&["-a", "-b"]).one_line(), None);
+        assert_eq!(change(&["+a"]).one_line(), None);
+        assert_eq!(change(&["-a", "+b", "+c"]).one_line(), None);
+        let said = |unknown: Vec<UnknownChange>| {
+            let (against, label) = ("a".to_owned(), "attempt 1".to_owned());
+            Diff { against, label, changes: Vec::new(), unknown }.without_changes()
+        };
+        let unknown = UnknownChange { kind: InputKind::Data, why: "it has no hash".into() };
+        assert_eq!(said(Vec::new()), "no difference");
+        assert_eq!(said(vec![unknown]), "no difference in what can be compared");
     }
 }

@@ -23,7 +23,8 @@ pub struct RunComparison {
     pub environment: Vec<ComparedValue>,
     /// The metrics over the effective curve of each run's rung: steps that a resume made void do not count.
     pub metrics: Vec<ComparedMetric>,
-    /// The numbers of evaluations that were named (`--metrics eval.accuracy`), each of the newest completed evaluation of a run that has it.
+    /// The numbers of evaluations that were named (`--metrics eval.accuracy`), each of the newest completed evaluation
+    /// of a run that has it.
     #[serde(default)]
     pub evaluations: Vec<ComparedNumber>,
     /// The curves, thinned out to means over equal ranges of steps.

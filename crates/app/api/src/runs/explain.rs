@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::checks::{Finding, Verdict};
 use trackway_core::detect::{DetectionSeverity, Detector};
-use trackway_core::text::{budgeted, counted};
+use trackway_core::text::{budgeted, counted, duration, timestamp};
 use trackway_core::{
     AttemptId, Confidence, Domain, Health, HealthReport, ProofId, RetryOutlook, RunId, Step,
     TerminationReason, Timestamp,
@@ -23,6 +23,7 @@ use crate::runs::compare::ComparedCurve;
 use crate::runs::detections::Detection;
 use crate::runs::diagnosis::AttemptDiagnosis;
 use crate::runs::progressive::ProgressiveEstimate;
+use crate::runs::watch::{QueuedRun, waiting_sentence};
 use crate::runs::{RunAmendment, RungSummary};
 
 /// Explains an attempt, or the last attempt of a run: what ran, why it ended, which checkpoint is valid, what to do next.
@@ -65,7 +66,8 @@ pub struct Explanation {
     pub no_checkpoint_why: Option<String>,
     /// How often the script asked whether to save, and how often nothing was; null if it never asked.
     pub save_requests: Option<SaveRequests>,
-    /// What was left out between the script and the log and record of an attempt that ended: what it printed, its files of metrics, an import.
+    /// What was left out between the script and the log and record of an attempt that ended: what it printed, its files
+    /// of metrics, an import.
     #[serde(default)]
     pub reading: Vec<ReadNote>,
     /// The state of the run's remote; null without one.
@@ -278,6 +280,21 @@ pub struct ExplainedRun {
     pub hidden_at: Option<Timestamp>,
     /// Changes of its name, note and tags and of whether lists show it, oldest first.
     pub amendments: Vec<RunAmendment>,
+    /// Its wait for a place in its queue; null: it does not wait for one.
+    #[serde(default)]
+    pub queue: Option<QueuedRun>,
+    /// Whether it waits to begin, for a place in its queue or for its next attempt, and no process supervises it: nothing happens before it
+    /// is resumed.
+    #[serde(default)]
+    pub unsupervised: bool,
+}
+
+impl ExplainedRun {
+    /// What is said of it while it waits; none while it does not.
+    #[must_use]
+    pub fn waiting(&self) -> Option<String> {
+        waiting_sentence(self.run_id, self.queue.as_ref(), self.unsupervised)
+    }
 }
 
 /// The attempt of an explanation.
@@ -326,6 +343,14 @@ pub struct ExplainedAttempt {
     pub evaluators: Vec<EvaluatorVersion>,
     /// Late facts about it, oldest first; the receipt itself never changes.
     pub amendments: Vec<Amendment>,
+}
+
+impl ExplainedAttempt {
+    /// Whether it has, sealed or not.
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        self.ended_at.is_some() || matches!(self.state, AttemptState::Ended | AttemptState::Sealed)
+    }
 }
 
 /// What an attempt was given and what shows that it took it. What a script was given does not show what it did: null means that
@@ -445,8 +470,8 @@ pub struct AttemptSummary {
     /// The last step it reported.
     pub last_step: Option<Step>,
     pub last_committed_step: Option<Step>,
-    /// Steps that it trained and that do not count: the next attempt trained them again, or they came after its last committed step, if any.
-    /// Null: it succeeded, runs, or reported no step.
+    /// Steps that it trained and that do not count: the next attempt trained them again, or they came after its last
+    /// committed step, if any. Null: it succeeded, runs, or reported no step.
     pub lost_steps: Option<u64>,
     /// What it had that the attempt before it did not.
     pub changes: Vec<Change>,
@@ -466,6 +491,19 @@ pub struct AttemptSummary {
     pub gpu_hours_per_committed_step: Option<f64>,
     /// Its cost in USD, if there is a price.
     pub cost_usd: Option<f64>,
+}
+
+impl AttemptSummary {
+    /// Why it ended, or where it is before its end.
+    #[must_use]
+    pub fn ended_as(&self) -> &'static str {
+        match (self.termination_reason, self.ended_at, self.started_at) {
+            (Some(reason), _, _) => reason.as_str(),
+            (None, Some(_), _) => "ended",
+            (None, None, Some(_)) => "running",
+            (None, None, None) => "not started",
+        }
+    }
 }
 
 /// The data of an attempt; of a run that was never launched, its own.
@@ -506,10 +544,11 @@ pub struct AttemptPlacement {
     /// When its engine took it into its queue; null: the engine has none, or does not say.
     #[serde(default)]
     pub submitted_at: Option<Timestamp>,
-    /// Seconds in that queue; null: it waits, or was in none.
+    /// Seconds in that queue; null: it waits, was in none, or ended before it was started.
     #[serde(default)]
     pub queued_seconds: Option<f64>,
-    /// The engine's name for this start of it.
+    /// Its engine by the name in the settings, then `:` and the engine's name for this start of it, such as
+    /// `juwels:4711`; null: this machine, without a name.
     #[serde(default)]
     pub engine_instance: Option<String>,
     /// How many of its files are here as a whole, such as `2 of 3 files`, and which are not; null: all.
@@ -519,6 +558,32 @@ pub struct AttemptPlacement {
     pub cpu_count: Option<u32>,
     /// Memory of the host.
     pub memory_bytes: Option<u64>,
+}
+
+impl AttemptPlacement {
+    /// What started the attempt, as it is shown: its launcher, behind the name of its engine where the settings have
+    /// one, such as `juwels (slurm)`.
+    #[must_use]
+    pub fn started_by(&self) -> String {
+        let instance = self.engine_instance.as_deref().unwrap_or(&self.launcher);
+        let engine = instance.split_once(':').map_or(instance, |(engine, _)| engine);
+        if engine == self.launcher { engine.to_owned() } else { format!("{engine} ({})", self.launcher) }
+    }
+
+    /// How long the attempt was in the queue of its engine, or since when; none where it was in none. `has_ended`: the attempt has.
+    #[must_use]
+    pub fn queued(&self, has_ended: bool) -> Option<String> {
+        let submitted_at = self.submitted_at?;
+        let queue = self.queue.as_deref().map(|queue| format!(" of {queue}")).unwrap_or_default();
+        Some(match self.queued_seconds {
+            Some(seconds) => format!("{} in the queue{queue}", duration(seconds)),
+            None if has_ended => format!(
+                "submitted {}, it left the queue{queue} without being started",
+                timestamp(submitted_at)
+            ),
+            None => format!("in the queue{queue}, submitted {}", timestamp(submitted_at)),
+        })
+    }
 }
 
 /// An event of a run.
@@ -892,8 +957,55 @@ mod tests {
         .expect("a detection")
     }
 
-    /// Proves that a health without findings names what detectors found all the same, but for notes, and says that nothing was found only where
-    /// nothing was.
+    /// Proves that the engine of an attempt is shown by its name in the settings with its kind, and the default engine by its kind alone.
+    #[test]
+    fn an_engine_is_shown_by_its_name() {
+        let shown = |instance: Option<&str>| {
+            let place = json!({ "launcher": "slurm", "engine_instance": instance });
+            serde_json::from_value::<AttemptPlacement>(place).expect("a placement").started_by()
+        };
+        assert_eq!(shown(None), "slurm");
+        assert_eq!(shown(Some("slurm:4711")), "slurm");
+        assert_eq!(shown(Some("juwels:4711")), "juwels (slurm)");
+        assert_eq!(shown(Some("juwels")), "juwels (slurm)");
+    }
+
+    /// Proves that an attempt which ended in the queue of its engine is not said to wait there, and that one which
+    /// waits is not said to run.
+    #[test]
+    fn an_end_in_a_queue_ends_the_wait() {
+        let place = |queued_seconds| AttemptPlacement {
+            launcher: "fake".into(),
+            job_id: None,
+            hosts: None,
+            devices: None,
+            queue: Some("gpu".into()),
+            submitted_at: Some(Timestamp::from_micros(0)),
+            queued_seconds,
+            engine_instance: None,
+            completeness: None,
+            cpu_count: None,
+            memory_bytes: None,
+        };
+        let submitted = "submitted 1970-01-01 00:00:00";
+        assert_eq!(place(None).queued(false), Some(format!("in the queue of gpu, {submitted}")));
+        let left = format!("{submitted}, it left the queue of gpu without being started");
+        assert_eq!(place(None).queued(true), Some(left));
+        assert_eq!(place(Some(90.0)).queued(true).as_deref(), Some("1 min 30 s in the queue of gpu"));
+        let attempt = |started_at: Option<&str>, ended_at: Option<&str>| -> AttemptSummary {
+            serde_json::from_value(json!({
+                "attempt_id": "att_01jz0000000000000000000002", "attempt_number": 1, "rung": "100%",
+                "started_at": started_at, "ended_at": ended_at, "changes": [],
+            }))
+            .expect("an attempt")
+        };
+        let at = Some("2026-01-01T00:00:00Z");
+        let words = [(None, None), (at, None), (None, at)].map(|(from, to)| attempt(from, to).ended_as());
+        assert_eq!(words, ["not started", "running", "ended"]);
+    }
+
+    /// Proves that a health without findings names what detectors found all the same, but for notes, and says that
+    /// nothing was found only where nothing was.
     #[test]
     fn what_recovered_is_not_nothing() {
         let looked_at = vec!["loss".to_owned()];
@@ -917,5 +1029,133 @@ mod tests {
             evidence: "it is NaN".into(),
         }];
         assert_eq!(broken.lines(&[&nan]), ["non_finite: it is NaN"]);
+    }
+
+    /// Proves that a script is said to have taken a seed, or to have skipped batches, only where it said so.
+    #[test]
+    fn what_a_script_took_is_not_claimed() {
+        let seed =
+            |seed, seed_seen| AttemptInputs { seed, seed_seen, ..AttemptInputs::default() }.seed_as_taken();
+        assert_eq!(seed(None, Some(7)), None);
+        assert_eq!(seed(Some(7), None).as_deref(), Some("7; nothing shows that the script took it"));
+        assert_eq!(seed(Some(7), Some(7)).as_deref(), Some("7, taken by the script"));
+        assert_eq!(seed(Some(7), Some(8)).as_deref(), Some("7, but the script took 8"));
+        let skipped = |skipped_batch_count| {
+            let skip_batches = Some("5..9".to_owned());
+            let inputs = AttemptInputs { skip_batches, skipped_batch_count, ..AttemptInputs::default() };
+            inputs.batches_skipped()
+        };
+        assert_eq!(skipped(None).as_deref(), Some("5..9; nothing shows that the script skipped them"));
+        assert_eq!(skipped(Some(0)).as_deref(), Some("5..9; 0 batches skipped"));
+        assert_eq!(skipped(Some(1)).as_deref(), Some("5..9; 1 batch skipped"));
+        assert_eq!(AttemptInputs::default().batches_skipped(), None);
+    }
+
+    /// Proves that a frame is shown as the place of an error only directly behind it and from the same output, and that
+    /// an end has a code before a signal, or neither.
+    #[test]
+    fn a_frame_is_of_the_error_before_it() {
+        let seen = |stream: &str, text: &str| TerminationEvidence {
+            source: "log".into(),
+            stream: Some(stream.into()),
+            line_number: Some(12),
+            text: text.into(),
+        };
+        let raised_at = |evidence: Vec<TerminationEvidence>| {
+            let termination = Termination {
+                reason: TerminationReason::Unknown,
+                cause: String::new(),
+                runbook: String::new(),
+                rule: None,
+                confidence: None,
+                domain: None,
+                retry_outlook: None,
+                evidence,
+                secondary: Vec::new(),
+                fingerprint: None,
+            };
+            let frame: Option<String> = termination.raised_at().map(TerminationEvidence::place);
+            frame
+        };
+        let (error, frame) = (seen("stderr", "ValueError: x"), seen("stderr", "at train.py:3 in step"));
+        let beside = raised_at(vec![error.clone(), frame.clone()]);
+        assert_eq!(beside.as_deref(), Some("log, stderr line 12"));
+        assert_eq!(raised_at(vec![error.clone(), seen("stdout", "at train.py:3 in step")]), None);
+        assert_eq!(raised_at(vec![error.clone(), seen("stderr", "attention"), frame]), None);
+        assert_eq!(raised_at(vec![error]), None);
+        let nowhere = TerminationEvidence { source: "exit_code".into(), ..TerminationEvidence::default() };
+        assert_eq!(nowhere.place(), "exit code");
+        assert_eq!(exit_status(Some(137), Some(9)).as_deref(), Some("exit code 137"));
+        assert_eq!(exit_status(None, Some(9)).as_deref(), Some("signal 9"));
+        assert_eq!(exit_status(None, None), None);
+    }
+
+    /// Proves that a budget is shown only where both what is spent and what there is are known, and settings only where
+    /// some change.
+    #[test]
+    fn a_decision_names_its_budget() {
+        let decision = |budget_spent, budget_limit, changes| RetryDecision {
+            after_attempt_number: Some(1),
+            decision: Decision::Stop,
+            rule: "rule".into(),
+            why: "why".into(),
+            delay_seconds: None,
+            budget_name: Some("max_usd".into()),
+            budget_spent,
+            budget_limit,
+            changes,
+        };
+        let known = decision(Some(2.0), Some(12.5), Some(json!({ "set": { "BATCH": "16" } })));
+        assert_eq!(known.budget(), Some(("max_usd", "2 of 12.50".to_owned())));
+        assert_eq!(known.changed_settings().as_deref(), Some("{\"BATCH\":\"16\"}"));
+        let unlimited = decision(Some(2.0), None, Some(json!({ "set": {} })));
+        assert_eq!((unlimited.budget(), unlimited.changed_settings()), (None, None));
+        assert_eq!(decision(None, Some(5.0), None).budget(), None);
+    }
+
+    /// Proves that a run with the same inputs is said to have the same result only in what was compared, and that what
+    /// else differed is named.
+    #[test]
+    fn the_same_result_is_of_what_was_compared() {
+        let run = |differing_metrics: Vec<(String, f64, f64)>,
+                   not_comparable: Option<&str>,
+                   other_inputs: Vec<InputKind>| SameInputsRun {
+            run_id: "run_00000000000000000000000001".parse().unwrap(),
+            state: RunState::Completed,
+            differing_metrics,
+            compared_count: 2,
+            not_comparable: not_comparable.map(str::to_owned),
+            other_inputs,
+        };
+        let same = run(Vec::new(), None, Vec::new());
+        assert_eq!(same.sentence(), "same last value of 2 metrics");
+        let other = run(vec![("loss".into(), 0.5, 0.25)], None, vec![InputKind::Package]);
+        assert_eq!(other.sentence(), "another result: loss 0.5 there, 0.25 here; it had another package");
+        assert!(same.has_same_files() && other.has_same_files());
+        let unknown = run(Vec::new(), Some("they end at other steps"), vec![InputKind::Script]);
+        assert_eq!(unknown.sentence(), "not comparable: they end at other steps; it had another script");
+        assert!(!unknown.has_same_files());
+    }
+
+    /// Proves that a check which did not run does not pass, nor one that forbade the launch.
+    #[test]
+    fn only_what_was_checked_passes() {
+        let passes = |verdict, blocks| {
+            let check = RecordedCheck {
+                name: "data.rows".into(),
+                verdict,
+                blocks,
+                seconds: None,
+                why: None,
+                skipped_why: None,
+                findings: Vec::new(),
+            };
+            check.passes()
+        };
+        assert!(passes(Verdict::Pass, false) && passes(Verdict::NotApplicable, false));
+        for verdict in [Verdict::Warn, Verdict::NotRun, Verdict::Block] {
+            assert!(!passes(verdict, false), "{verdict}");
+        }
+        assert!(!passes(Verdict::Pass, true));
     }
 }

@@ -82,6 +82,10 @@ pub struct Run {
     pub hidden_at: Option<Timestamp>,
     /// Its wait for a place in its queue; null: it does not wait for one.
     pub queue: Option<QueuedRun>,
+    /// Whether it waits to begin, for a place in its queue or for its next attempt, and no process supervises it: nothing happens before it
+    /// is resumed.
+    #[serde(default)]
+    pub unsupervised: bool,
     /// The values of the names in `--columns`, `--sort` and `--where`, each by its name without quotes; null: the run lacks it.
     pub values: BTreeMap<String, Value>,
     /// In the last run of a page, if there are more runs: the value of `--after` for the next page.

@@ -40,7 +40,8 @@ pub struct Postmortem {
 }
 
 impl Postmortem {
-    /// Whether the last attempt diverged, and none of its checkpoints is marked unsafe: what it saved last may be a state of the training that did.
+    /// Whether the last attempt diverged, and none of its checkpoints is marked unsafe: what it saved last may be a
+    /// state of the training that did.
     #[must_use]
     pub fn last_attempt_diverged(&self) -> bool {
         if self.integrity.checkpoints.iter().any(|one| one.state == CheckpointState::Unsafe) {

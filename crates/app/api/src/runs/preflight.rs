@@ -154,3 +154,40 @@ pub struct Series {
     /// The fraction of its values in each bar.
     pub shares: Vec<f64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::checks::{Finding, NoRows, Severity};
+
+    use super::*;
+
+    /// Proves that a check which blocks forbids the launch, and so does a required one that could not run, but not one that
+    /// was skipped on request or makes no sense for the run.
+    #[test]
+    fn a_required_check_that_did_not_run_blocks() {
+        let absent = Finding::new("config.seed", Severity::Block, "it is absent");
+        let report = PreflightReport {
+            name: "r".into(),
+            verdict: Verdict::Block,
+            stopped: false,
+            checks: vec![
+                CheckResult::not_run("data.rows", "no table"),
+                CheckResult::not_run("data.drift", "no reference"),
+                CheckResult::not_run("data.label", "no label"),
+                CheckResult::not_applicable("media.decode", "no images"),
+                CheckResult::about("config.seed", NoRows::Settings, vec![absent]),
+            ],
+            skipped: vec![Skipped { check: "data.drift".into(), why: "it is new".into() }],
+            required: vec!["data.rows".into(), "data.drift".into(), "media.decode".into()],
+            quote: Quote { bytes: 0, seconds: 0.0, sets: Vec::new() },
+            seconds: 0.0,
+            cost: None,
+            drift: Vec::new(),
+            imbalance: None,
+            memory: None,
+            rehearsals: Vec::new(),
+            charts: Vec::new(),
+        };
+        assert_eq!(report.blocked_by(), ["data.rows", "config.seed"]);
+    }
+}

@@ -1,9 +1,11 @@
 //! A run that is not over.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trackway_core::text::duration;
 use trackway_core::{AttemptId, RunId, Step, Timestamp};
 use trackway_ledger::{AttemptState, RunState};
 
@@ -11,6 +13,9 @@ use crate::checkpoints::remote::RemoteStatus;
 use crate::runs::RungSummary;
 use crate::runs::detections::Detection;
 use crate::runs::progressive::ProgressiveEstimate;
+
+/// A shorter wait is shown in whole seconds.
+const MINUTE_SECONDS: f64 = 60.0;
 
 /// A sample of a run.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +37,8 @@ pub struct RunSample {
     pub rungs: Vec<RungSummary>,
     /// The state of the newest attempt.
     pub attempt_state: Option<AttemptState>,
-    /// How long it has been running, or ran; how long it waits, where it is in the queue of its engine.
+    /// Seconds for which it has been running, or ran; for which it waits, where it is in the queue of its engine. Null: it ended before it
+    /// was started.
     pub running_seconds: Option<f64>,
     /// Its wait for a place in its queue; null: it does not wait.
     pub queue: Option<QueuedRun>,
@@ -55,8 +61,8 @@ pub struct RunSample {
     pub detections: Vec<Detection>,
     /// The state of its remote; null without one.
     pub remote: Option<RemoteStatus>,
-    /// Whether it waits, for a place in its queue or for its next attempt, and no process supervises it: nothing happens before it is
-    /// resumed, and this is the last line.
+    /// Whether it waits to begin, for a place in its queue or for its next attempt, and no process supervises it: nothing happens before it
+    /// is resumed, and this is the last line.
     pub unsupervised: bool,
     /// Whether the run has ended: this is the last line.
     pub ended: bool,
@@ -66,10 +72,73 @@ pub struct RunSample {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueuedRun {
     pub name: String,
-    /// How many of its places are taken.
-    pub running: u32,
-    /// How long the run has been waiting.
+    /// How many of its runs may run at once on a host.
+    pub at_most: u32,
+    /// How many of its places are taken; null: not known.
+    pub running: Option<u32>,
+    /// The place of the run among those that wait in it, from 1; null: not known, or no process of the run waits.
+    pub place: Option<u32>,
+    /// How many runs wait in it, this one included; null: not known.
+    pub waiting: Option<u32>,
+    /// Seconds for which the run has been waiting.
     pub waited_seconds: f64,
+}
+
+impl QueuedRun {
+    /// `2nd of 3 in queue gpu, 1 may run`
+    #[must_use]
+    pub fn place_in_line(&self) -> String {
+        let Self { name, at_most, place, waiting, .. } = self;
+        match place.zip(*waiting) {
+            Some((place, waiting)) => {
+                format!("{} of {waiting} in queue {name}, {at_most} may run", ordinal(place))
+            }
+            None => format!("in queue {name}, its place is not known, {at_most} may run"),
+        }
+    }
+}
+
+/// `waiting: 2nd of 3 in queue gpu, 1 may run (1 running), since 12 s`
+impl fmt::Display for QueuedRun {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let running = match self.running {
+            Some(running) => format!("{running} running"),
+            None => "how many run is not known".to_owned(),
+        };
+        let since = match self.waited_seconds {
+            seconds if seconds < MINUTE_SECONDS => format!("{seconds:.0} s"),
+            seconds => duration(seconds),
+        };
+        write!(formatter, "waiting: {} ({running}), since {since}", self.place_in_line())
+    }
+}
+
+/// `1st`, `2nd`, `11th`
+fn ordinal(number: u32) -> String {
+    let ending = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+/// What is said of a run that waits; none of one that does not, or whose supervisor launches its next attempt. `unsupervised`: no process
+/// supervises it.
+#[must_use]
+pub fn waiting_sentence(run_id: RunId, queue: Option<&QueuedRun>, unsupervised: bool) -> Option<String> {
+    match (queue, unsupervised) {
+        (None, false) => None,
+        (Some(queue), false) => Some(queue.to_string()),
+        (Some(QueuedRun { name, .. }), true) => Some(format!(
+            "no process supervises it, and it has no place in queue {name} any more; it waits again with: trackway resume {run_id}"
+        )),
+        (None, true) => {
+            Some(format!("no process supervises it; it continues with: trackway resume {run_id}"))
+        }
+    }
 }
 
 /// The progress of the live attempt.
@@ -105,4 +174,51 @@ pub struct Budget {
     pub spent: f64,
     /// What there is in all; null: no limit.
     pub limit: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queued(place: Option<u32>, running: Option<u32>, waited_seconds: f64) -> QueuedRun {
+        QueuedRun {
+            name: "gpu".into(),
+            at_most: 1,
+            running,
+            place,
+            waiting: place.map(|_| 13),
+            waited_seconds,
+        }
+    }
+
+    /// Proves how a wait for a place is shown, and that what is not known is called so and not zero.
+    #[test]
+    fn a_wait_has_one_line() {
+        assert_eq!(
+            queued(Some(2), Some(1), 12.4).to_string(),
+            "waiting: 2nd of 13 in queue gpu, 1 may run (1 running), since 12 s"
+        );
+        assert_eq!(
+            queued(None, None, 245.0).to_string(),
+            "waiting: in queue gpu, its place is not known, 1 may run (how many run is not known), since 4 min 05 s"
+        );
+        let places = [1, 3, 4, 11, 12, 13, 21, 102, 112].map(ordinal);
+        assert_eq!(places, ["1st", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "112th"]);
+    }
+
+    /// Proves that a run which lost its supervisor is not said to wait for its turn, and how it continues.
+    #[test]
+    fn a_lost_supervisor_is_said() {
+        let run_id: RunId = "run_00000000000000000000000001".parse().unwrap();
+        let wait = queued(Some(1), Some(1), 1.0);
+        let said = |queue, unsupervised| waiting_sentence(run_id, queue, unsupervised);
+        assert_eq!(said(None, false), None);
+        assert_eq!(said(Some(&wait), false), Some(wait.to_string()));
+        for queue in [None, Some(&wait)] {
+            let sentence = said(queue, true).unwrap();
+            assert!(sentence.contains("no process supervises it"), "{sentence}");
+            assert!(sentence.ends_with(&format!("trackway resume {run_id}")), "{sentence}");
+            assert!(!sentence.contains("1st"), "{sentence}");
+        }
+    }
 }

@@ -26,7 +26,8 @@ pub(super) fn differ_in_comments(before: &str, after: &str) -> bool {
     code_lines(before).eq(code_lines(after))
 }
 
-/// Whether two whole files of Python differ in comments, blank lines and docstrings only. Of a part of a file it cannot be said where a docstring begins.
+/// Whether two whole files of Python differ in comments, blank lines and docstrings only. Of a part of a file it cannot
+/// be said where a docstring begins.
 #[must_use]
 pub fn is_same_code(before: &str, after: &str) -> bool {
     match (without_docstrings(before), without_docstrings(after)) {
@@ -77,8 +78,9 @@ fn open_text(line: &str, mut open: Option<&'static str>) -> Option<&'static str>
     }
 }
 
-/// The text without the strings that are a statement: docstrings, and others that do nothing. `None`: code may read them, or the text is not understood.
-/// A launch waits until this was read of all code beside it: of most bytes nothing but their class is looked at.
+/// The text without the strings that are a statement: docstrings, and others that do nothing. `None`: code may read
+/// them, or the text is not understood. A launch waits until this was read of all code beside it: of most bytes nothing
+/// but their class is looked at.
 fn without_docstrings(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     if READS_DOCSTRINGS.iter().any(|word| memmem::find(bytes, word.as_bytes()).is_some()) {
@@ -172,7 +174,8 @@ fn line_bytes(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// Proves that comments and blank lines are no code, and that lines with a `#` in a text over several lines and code before a comment are.
+    /// Proves that comments and blank lines are no code, and that lines with a `#` in a text over several lines and
+    /// code before a comment are.
     #[test]
     fn comments_are_no_code() {
         let text = "import a\nt = '''\n# kept\n'''\nx = 1\n";
@@ -221,7 +224,8 @@ SELECT
 x = f"{a}"
 "##;
 
-    /// Proves that docstrings of modules, classes and functions are no code, and that strings which are assigned, passed, continued or made of values are.
+    /// Proves that docstrings of modules, classes and functions are no code, and that strings which are assigned,
+    /// passed, continued or made of values are.
     #[test]
     fn docstrings_are_no_code() {
         assert!(is_same_code(DOCUMENTED, BARE));

@@ -1,8 +1,8 @@
-//! The small files of code, settings and data below the script's folders that git does not compare: all of them without a repository, those that it
-//! ignores in one. A script may read any of them, whether or not the command names it.
+//! The small files of code, settings and data below the script's folders that git does not compare: all of them without
+//! a repository, those that it ignores in one. A script may read any of them, whether or not the command names it.
 //!
-//! They are listed, each with its state, before the script starts, and may be read beside it: what has another state once it was read, or was rewritten
-//! meanwhile, is not what the script started with, and is named.
+//! They are listed, each with its state, before the script starts, and may be read beside it: what has another state
+//! once it was read, or was rewritten meanwhile, is not what the script started with, and is named.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -18,8 +18,8 @@ use trackway_redact::{Redactor, has_secret_name};
 
 use super::comments::{code_blake3, is_python};
 use super::named_files::modified_at;
-use super::plain::{extension_is, has_settings};
 use super::script::script_of;
+use super::settings::plain::{extension_is, has_settings};
 use super::{CaptureInputs, Git};
 
 /// Most files that are listed.

@@ -3,24 +3,17 @@
 //! Every step may fail and none may hold the launch up: what could not be captured is absent with a `why_missing`.
 //! The steps run side by side; each that starts a program has a time bound.
 
-mod both;
 pub(crate) mod command;
 mod comments;
-mod container;
-mod diff;
-mod environment;
 mod folder;
 mod git;
-mod gpu;
-mod host;
-mod interpreter;
-mod leaves;
+mod machine;
 pub mod named_files;
 mod outputs;
 mod owner;
-mod patch;
-mod plain;
+mod packages;
 mod script;
+mod settings;
 pub mod sources;
 #[cfg(test)]
 mod tests;
@@ -31,23 +24,23 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trackway_redact::Redactor;
 
-pub use both::both;
 pub use comments::{code_of, is_python, is_same_code};
-pub use container::{Container, ContainerSource};
-pub use diff::{PatchedFile, patched_files, states};
-pub use environment::{EnvironmentLock, KeptPackages, LockKind};
 pub use folder::{Folder, FolderFile, Unread, is_of_packages};
-pub use git::{
+pub use git::diff::{PatchedFile, patched_files, states};
+pub use git::working_tree::{
     ChangedFile, Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED,
     Untracked, changed_between, patch_between, whole_patch,
 };
-pub use gpu::{Gpu, GpuInventory};
-pub use host::Host;
-pub use leaves::{given_leaves, leaves};
+pub use machine::container::{Container, ContainerSource};
+pub use machine::gpu::{Gpu, GpuInventory};
+pub use machine::host::Host;
 pub use named_files::NamedFile;
 pub use outputs::is_of_output;
-pub use plain::{extension_is, is_plain, plain_settings};
+pub use packages::environment::{EnvironmentLock, KeptPackages, LockKind};
 pub use script::{Script, script_of};
+pub use settings::both::both;
+pub use settings::leaves::{given_leaves, leaves};
+pub use settings::plain::{extension_is, is_plain, plain_settings};
 
 /// What the capture steps look at.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +70,8 @@ pub struct Capture {
     /// The files that the command names.
     #[serde(default)]
     pub named_files: Vec<NamedFile>,
-    /// The other files below its folders that git does not compare; none in captures of older versions, and where it starts in no folder of a project.
+    /// The other files below its folders that git does not compare; none in captures of older versions, and where it
+    /// starts in no folder of a project.
     #[serde(default)]
     pub folder: Option<Folder>,
     /// The files that the output of the supervisor goes to, without links: they are outputs, whatever is written to them.
@@ -114,15 +108,15 @@ pub fn capture_without_bytes(inputs: &CaptureInputs<'_>) -> Capture {
     std::thread::scope(|scope| {
         // What git ignores is known only when it has answered.
         let git = scope.spawn(|| {
-            let git = git::capture(inputs);
+            let git = git::working_tree::capture(inputs);
             let folder = folder::list(inputs, &git);
             (git, folder)
         });
         let owner_default = scope.spawn(|| owner::default_owner(inputs));
-        let gpus = scope.spawn(|| gpu::capture(inputs));
-        let environment_lock = scope.spawn(|| environment::capture(inputs));
-        let container = container::capture(inputs);
-        let host = host::capture();
+        let gpus = scope.spawn(|| machine::gpu::capture(inputs));
+        let environment_lock = scope.spawn(|| packages::environment::capture(inputs));
+        let container = machine::container::capture(inputs);
+        let host = machine::host::capture();
         let broke = "the step ended in a panic; please report it";
         let named_files = named_files::capture(inputs);
         // A program that reads the output may have opened its file only now.

@@ -1,5 +1,5 @@
-//! The files that the output of this process goes to: `trackway run … > train.log`, `trackway run … 2>&1 | tee train.log`. They are no input of what it
-//! launches, whatever is written to them and when.
+//! The files that the output of this process goes to: `trackway run … > train.log`,
+//! `trackway run … 2>&1 | tee train.log`. They are no input of what it launches, whatever is written to them and when.
 
 use std::collections::BTreeSet;
 use std::fs::{File, read_link};
@@ -8,9 +8,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::CaptureInputs;
-use super::git::repository_root;
-use super::plain::extension_is;
+use super::git::working_tree::repository_root;
 use super::script::script_of;
+use super::settings::plain::extension_is;
 
 /// So many pipes are followed: `… | grep -v x | tee train.log` has two.
 const PIPES_MAX: usize = 4;
@@ -39,8 +39,8 @@ struct Open {
     is_file: bool,
 }
 
-/// The files below the folders of the command, and in its repository, that standard output and error go to, or that are written by a process of the same session which
-/// reads one of the two through a pipe. Their paths are without links.
+/// The files below the folders of the command, and in its repository, that standard output and error go to, or that are
+/// written by a process of the same session which reads one of the two through a pipe. Their paths are without links.
 pub(super) fn capture(inputs: &CaptureInputs<'_>) -> Vec<PathBuf> {
     let script = script_of(inputs.argv, inputs.working_directory);
     let of_script = script.as_deref().and_then(Path::parent).and_then(|folder| folder.canonicalize().ok());
@@ -146,8 +146,8 @@ mod tests {
         }
     }
 
-    /// Proves that the output goes to the files behind its redirect and behind its pipes, and neither to what a reader reads, nor to a table that it writes, nor to the
-    /// files of a process which reads another pipe.
+    /// Proves that the output goes to the files behind its redirect and behind its pipes, and neither to what a reader
+    /// reads, nor to a table that it writes, nor to the files of a process which reads another pipe.
     #[test]
     fn output_is_followed_to_its_files() {
         let own = [open_at("/w/out.csv", "w"), open_at("pipe:[1]", "w")];

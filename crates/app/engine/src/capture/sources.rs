@@ -12,8 +12,8 @@ use trackway_formats::layout::HomeLayout;
 use trackway_formats::sha256_hex;
 use trackway_redact::{Redactor, has_secret_name, unkeepable};
 
-use super::patch::{self, KEPT_FILE_BYTES_MAX};
-use super::plain::{PLAIN_BYTES_MAX, has_settings, is_plain, is_settings};
+use super::git::patch::{self, KEPT_FILE_BYTES_MAX};
+use super::settings::plain::{PLAIN_BYTES_MAX, has_settings, is_plain, is_settings};
 use super::{Capture, EnvironmentLock, Folder, Git, NamedFile, Untracked};
 
 /// The most of all files of settings and code of its folders that is kept for an attempt, beside what is kept already.
@@ -248,7 +248,7 @@ fn write_changes(target: &Path, redactor: &Redactor, git: &Git) -> io::Result<()
         None if git.diff_bytes.is_some_and(|bytes| bytes > 0) => {
             left_out.push(format!(
                 "changes of tracked files of more than {} bytes",
-                super::git::KEPT_DIFF_BYTES_MAX
+                super::git::working_tree::KEPT_DIFF_BYTES_MAX
             ));
         }
         None => {}

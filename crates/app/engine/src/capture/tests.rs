@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use trackway_core::{AttemptId, SequentialIds};
 use trackway_formats::layout::HomeLayout;
 
-use super::interpreter::{Runtime, runtime};
+use super::packages::interpreter::{Runtime, runtime};
 use super::*;
 
 /// A folder with the script's view of the world.
@@ -64,7 +64,7 @@ impl World {
     }
 
     fn capture_git(&self) -> Git {
-        self.with(&["true"], git::capture)
+        self.with(&["true"], git::working_tree::capture)
     }
 }
 
@@ -154,8 +154,9 @@ fn paths_of_a_real_difference_are_those_of_the_files() {
     assert!(found.values().all(|file| file.shown() == "+1 −1"), "{found:?}");
 }
 
-/// Proves that without git each small file of code, settings and data is listed, with the lines and the header of a table, and with git only those which
-/// it ignores; and that hidden files, models, packages, caches and Trackway's home are not.
+/// Proves that without git each small file of code, settings and data is listed, with the lines and the header of a
+/// table, and with git only those which it ignores; and that hidden files, models, packages, caches and Trackway's home
+/// are not.
 #[test]
 fn the_files_that_git_does_not_compare_are_listed() {
     let mut world = World::new();
@@ -175,7 +176,7 @@ fn the_files_that_git_does_not_compare_are_listed() {
     }
     world.exclude = vec![world.path().join("state")];
     let listed = |world: &World| {
-        let of = |inputs: &CaptureInputs<'_>| folder_of(inputs, &git::capture(inputs));
+        let of = |inputs: &CaptureInputs<'_>| folder_of(inputs, &git::working_tree::capture(inputs));
         let found = world.with(&["python", "train.py"], of);
         let short = |file: &FolderFile| file.path.strip_prefix(world.path()).unwrap().to_owned();
         (found.files.iter().map(short).collect::<Vec<_>>(), found)
@@ -192,8 +193,9 @@ fn the_files_that_git_does_not_compare_are_listed() {
     assert_eq!(paths, ["config.json", "data/train.csv"].map(PathBuf::from));
 }
 
-/// Proves that no file beside a script is opened twice for what is captured and kept of it, that of an image only the name is looked at, and that settings and code
-/// are what is kept: of a text only one that has nothing but settings in it.
+/// Proves that no file beside a script is opened twice for what is captured and kept of it, that of an image only the
+/// name is looked at, and that settings and code are what is kept: of a text only one that has nothing but settings in
+/// it.
 #[test]
 fn each_file_beside_the_script_is_read_once() {
     let world = World::new();
@@ -221,8 +223,9 @@ fn each_file_beside_the_script_is_read_once() {
     assert!(settings.iter().all(kept) && !files.iter().any(kept));
 }
 
-/// Proves that of what was written after it was listed, in place, by another file of its name or by its removal, no hash is given and that it is named;
-/// that what only came later is not listed; and that the other files are read as they were.
+/// Proves that of what was written after it was listed, in place, by another file of its name or by its removal, no
+/// hash is given and that it is named; that what only came later is not listed; and that the other files are read as
+/// they were.
 #[test]
 fn what_changes_before_it_is_read_is_not_what_was_started_with() {
     let world = World::new();
@@ -271,7 +274,7 @@ fn excluded_files_are_no_part_of_the_code() {
     world.exclude = ["tracked.log", "train.log", "ignored.txt"].map(|name| world.path().join(name)).into();
     let all = |world: &World| {
         world.with(&["python", "train.py"], |inputs| {
-            let git = git::capture(inputs);
+            let git = git::working_tree::capture(inputs);
             let folder = folder_of(inputs, &git);
             (git.dirty, git.dirty_diff_blake3, folder.files.len())
         })
@@ -361,7 +364,7 @@ fn python_packages_are_those_that_importlib_sees() {
         return;
     };
     let listed = String::from_utf8(listed.stdout).unwrap();
-    let lock = world.with(&["python3", "train.py"], environment::capture);
+    let lock = world.with(&["python3", "train.py"], packages::environment::capture);
     assert_eq!((lock.kind, &lock.why_missing), (Some(LockKind::PythonPackages), &None));
     let text = lock.text.unwrap();
     let sorted = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
@@ -369,7 +372,7 @@ fn python_packages_are_those_that_importlib_sees() {
     assert_eq!(lock.package_count, Some(text.lines().count() as u64));
     world.write("extra/plant_Ed-1.2.dist-info/METADATA", "");
     world.environment.insert("PYTHONPATH".into(), world.path().join("extra").to_str().unwrap().into());
-    let other = world.with(&["python3", "train.py"], environment::capture);
+    let other = world.with(&["python3", "train.py"], packages::environment::capture);
     assert!(other.text.unwrap().lines().any(|line| line == "plant-ed==1.2"));
     assert_ne!(other.sha256, lock.sha256);
 }

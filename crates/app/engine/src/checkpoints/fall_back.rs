@@ -13,27 +13,46 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// None before an attempt ended that made a step, and where checkpoints count something else than the steps that are recorded, such as updates beside
-    /// epochs. Start-up counts with the steps: it comes again too.
+    /// None before an attempt ended that made a step, and where checkpoints count something else than the steps that
+    /// are recorded, such as updates beside epochs.
     pub fn measured<'a>(attempts: impl IntoIterator<Item = &'a AttemptRow>) -> Option<Self> {
-        let (mut steps, mut seconds, mut gpu_seconds) = (0, 0.0, 0.0);
-        for attempt in attempts {
-            let (Some(last), Some(wall_seconds)) = (attempt.last_step, attempt.wall_seconds) else {
-                continue;
-            };
-            if attempt.last_committed_step.is_some_and(|committed| committed > last.saturating_mul(2)) {
-                return None;
-            }
-            let made = last.saturating_sub(attempt.resumed_from_step.unwrap_or(0));
-            if made > 0 {
-                steps += made;
-                seconds += wall_seconds;
-                gpu_seconds += attempt.gpu_seconds.unwrap_or(0.0);
-            }
+        let mut sums = PaceSums::default();
+        attempts.into_iter().for_each(|attempt| sums.take(attempt));
+        sums.pace()
+    }
+}
+
+/// What a pace is measured by: the attempts of a run, added up one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct PaceSums {
+    steps: Step,
+    seconds: f64,
+    gpu_seconds: f64,
+    /// Checkpoints count something else than the steps that are recorded, such as updates beside epochs.
+    counts_otherwise: bool,
+}
+
+impl PaceSums {
+    /// Adds an attempt. Start-up counts with the steps: it comes again too.
+    pub fn take(&mut self, attempt: &AttemptRow) {
+        let (Some(last), Some(wall_seconds)) = (attempt.last_step, attempt.wall_seconds) else { return };
+        let committed = attempt.last_committed_step;
+        self.counts_otherwise |= committed.is_some_and(|committed| committed > last.saturating_mul(2));
+        let made = last.saturating_sub(attempt.resumed_from_step.unwrap_or(0));
+        if made > 0 {
+            self.steps = self.steps.saturating_add(made);
+            self.seconds += wall_seconds;
+            self.gpu_seconds += attempt.gpu_seconds.unwrap_or(0.0);
         }
-        let steps = steps as f64;
-        (steps > 0.0)
-            .then(|| Self { seconds_per_step: seconds / steps, gpu_seconds_per_step: gpu_seconds / steps })
+    }
+
+    /// The pace of those that were added.
+    pub fn pace(&self) -> Option<Pace> {
+        let steps = self.steps as f64;
+        (self.steps > 0 && !self.counts_otherwise).then(|| Pace {
+            seconds_per_step: self.seconds / steps,
+            gpu_seconds_per_step: self.gpu_seconds / steps,
+        })
     }
 }
 

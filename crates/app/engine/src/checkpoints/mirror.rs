@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::Value as Json;
 use trackway_adopt::models_beside;
 use trackway_checkpoint::{CheckpointInfo, CheckpointView};
-use trackway_core::{AttemptId, CheckpointState, Clock as _, Step, Timestamp, with_fields_of};
+use trackway_core::{AttemptId, CheckpointState, Clock as _, Rung, Step, Timestamp, with_fields_of};
+use trackway_formats::layout::checkpoint_root_name;
 use trackway_ledger::{AttemptRow, CheckpointRow, RunRow};
 use trackway_records::ValuesAtSteps;
 
@@ -81,6 +82,7 @@ pub fn mirror_run(context: &Context, run: &RunRow, checked: &BTreeMap<String, bo
     }
     let known = context.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id))?;
     let changed = changed_rows(context, run, (&known, checked))?;
+    // Before the write: the ledger may have the last trace of a commit.
     refuse_shortened(context, (&known, &changed))?;
     context.ledger_write(|ledger| ledger.upsert_checkpoints(&changed))
 }
@@ -96,8 +98,8 @@ pub(crate) fn mirror_now(context: &Context, run: &RunRow, rung: &str) -> Result<
     context.ledger_write_now(|ledger| ledger.upsert_checkpoints(&changed))
 }
 
-/// The rows of a run's checkpoints that are not as their logs have them, and whether the log lacks a commit that the ledger has: at no time is it behind.
-/// `None`: no log of it is on this machine.
+/// The rows of a run's checkpoints that are not as their logs have them, and whether the log lacks a commit that the
+/// ledger has: at no time is it behind. `None`: no log of it is on this machine.
 ///
 /// # Errors
 /// When a log or the ledger cannot be read.
@@ -124,12 +126,22 @@ fn changed_rows(
     run: &RunRow,
     known_and_checked: (&[CheckpointRow], &BTreeMap<String, bool>),
 ) -> Result<Vec<CheckpointRow>, AppError> {
-    let attempts = context.attempts_of_kind(run.run_id, run.kind)?;
-    let mut rungs: Vec<&str> = attempts.iter().map(|row| row.rung.as_str()).collect();
-    rungs.sort_unstable();
-    rungs.dedup();
-    let changed = rungs.into_iter().map(|rung| changed_of_rung(context, run, rung, known_and_checked));
+    let rungs = rungs_here(context, run);
+    let changed = rungs.iter().map(|rung| changed_of_rung(context, run, rung, known_and_checked));
     changed.collect::<Result<Vec<_>, _>>().map(|rows| rows.concat())
+}
+
+/// The rungs of which a run has checkpoints on this disk. A folder beside their roots, such as a copy of one by a
+/// person, is not one of them.
+fn rungs_here(context: &Context, run: &RunRow) -> Vec<String> {
+    let before_rung = checkpoint_root_name(run.kind, "");
+    let roots = std::fs::read_dir(context.home.layout.checkpoints_of(run.run_id)).into_iter().flatten();
+    let rung =
+        |root: std::fs::DirEntry| Some(root.file_name().to_str()?.strip_prefix(&before_rung)?.to_owned());
+    let names_one = |name: &String| name.parse::<Rung>().is_ok_and(|rung| rung.to_string() == *name);
+    let mut rungs: Vec<String> = roots.flatten().filter_map(rung).filter(names_one).collect();
+    rungs.sort_unstable();
+    rungs
 }
 
 fn changed_of_rung(
@@ -323,6 +335,29 @@ mod tests {
             [&(20, true)],
             "{lost:?}"
         );
+    }
+
+    /// Proves that a copy of a checkpoint root beside it, such as one that a person made, takes no part: the rows are those of the root.
+    #[test]
+    fn a_copy_beside_a_root_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let (attempt, mut root) = attempt_with_root(&context);
+        save(&mut root, 10, None);
+        drop(root);
+        let root = context.home.layout.checkpoint_root(attempt.run_id, attempt.kind, &attempt.rung);
+        let copy = root.with_file_name(checkpoint_root_name(attempt.kind, "100%.bak"));
+        std::fs::create_dir_all(copy.join("log")).unwrap();
+        for entry in std::fs::read_dir(root.join("log")).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), copy.join("log").join(entry.file_name())).unwrap();
+        }
+        let run = context.run_by_id(attempt.run_id).unwrap();
+        mirror_run(&context, &run, &BTreeMap::new()).unwrap();
+        let rows = context.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id)).unwrap();
+        let locations: Vec<&str> = rows.iter().map(|row| row.location.as_str()).collect();
+        assert_eq!(locations, [context.home.layout.below(&root)]);
     }
 
     /// Proves with a real log that of a model which a script commits after its own checkpoint, the newest of the attempt and the step of

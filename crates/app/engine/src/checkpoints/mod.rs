@@ -9,6 +9,7 @@ use std::path::Path;
 use trackway_checkpoint::CheckpointView;
 
 use crate::error::AppError;
+pub(crate) use fall_back::PaceSums;
 pub use fall_back::{Pace, fall_back_cost, notice as fall_back_notice, skipped_newer};
 pub(crate) use mirror::{RungCheckpoints, mirror_now, with_values_at_steps};
 pub use mirror::{mirror_run, one_per_prefix, stale_rows};

@@ -15,7 +15,7 @@ use trackway_system::Cancel;
 
 use super::message::{Message, notification};
 use crate::home::Home;
-use crate::row_copies::{keep_end, keep_new_notice};
+use crate::ledger::row_copies::{keep_end, keep_new_notice, keep_try};
 
 /// Notifications that wait to be sent, at most; what comes then is not sent.
 const QUEUE_MAX: usize = 64;
@@ -101,6 +101,7 @@ impl Delivery {
     /// Waits until everything was sent, its time is up, or a person wants the process to end. Returns what was not delivered.
     pub fn finish(self, cancel: &Cancel) -> Vec<String> {
         let Self { queue, ended } = self;
+        // The threads end when their queue is closed and empty.
         drop(queue);
         let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
         let requests = cancel.stop_requests();
@@ -135,6 +136,7 @@ impl Sender {
             let failure = letter.and_then(|letter| {
                 self.deliver(&letter, tries_max).map_err(|failure| (letter.about, failure))
             });
+            // A webhook that is down would otherwise take all tries for each message of a full queue.
             tries_max = if failure.is_err() { 1 } else { TRIES_MAX };
             failures.extend(failure.err().map(|(about, failure)| self.record(about, &failure)));
         }
@@ -157,6 +159,7 @@ impl Sender {
             about: about.to_string(),
             document_json,
         };
+        // Before the ledger has it: from then on another process may deliver it, and its copy is the newer one.
         keep_new_notice(&self.home, &self.ledger, &notice);
         let is_stored = self.ledger.post_notice(&notice).is_ok();
         Ok(Letter { about, document, notice, is_stored })
@@ -168,6 +171,7 @@ impl Sender {
         if letter.is_stored && matches!(self.ledger.take_notice(notice_id, HELD_SECONDS), Ok(false)) {
             return Ok(());
         }
+        keep_try(&self.home, &self.ledger, &letter.notice);
         let done = post_patiently(&self.address, &letter.document, tries_max);
         let end = match &done {
             Ok(()) => DeliveryEnd::Delivered,

@@ -1,6 +1,6 @@
 //! Notifications by webhook (`docs/unattended.md`): when a run ends, when a detector finds something, when gates are judged. They
-//! are sent beside the run and never hold it up; one that does not arrive is an event of the run. Each is a notice of the ledger before it is
-//! sent, so that a tick delivers what a supervisor could not.
+//! are sent beside the run and never hold it up; one that does not arrive is an event of the run. Each is a notice of
+//! the ledger before it is sent, so that a tick delivers what a supervisor could not.
 
 mod delivery;
 mod message;
@@ -20,7 +20,7 @@ use trackway_system::SystemClock;
 
 use self::delivery::{Delivery, Sender, TRIES_MAX, body, failed, post_patiently};
 use self::message::{Message, notification};
-pub use self::outbox::deliver_due;
+pub use self::outbox::{Delivered, deliver_due};
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Progress, Reporter, Stream, TerminalStreams};

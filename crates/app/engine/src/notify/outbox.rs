@@ -7,8 +7,8 @@ use super::delivery::{Failure, HELD_SECONDS, failed, post_patiently};
 use super::{address, host_of};
 use crate::Context;
 use crate::error::AppError;
-use crate::row_copies::keep_end;
-use crate::stored::stored_plan;
+use crate::ledger::row_copies::{keep_end, keep_try};
+use crate::ledger::stored::stored_plan;
 
 /// Notices that one tick tries, at most.
 const NOTICES_MAX: u32 = 100;
@@ -19,26 +19,40 @@ const FIRST_PAUSE_SECONDS: f64 = 60.0;
 /// The longest pause.
 const PAUSE_SECONDS_MAX: f64 = 3_600.0;
 
-/// Tries every notice of this home that is due, once, and returns a sentence about each; with `dry_run` none is tried. The address is the one that
+/// What came of the notices that were due.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// Notices that were tried; of a dry run those that would be.
+    pub tried_count: u64,
+    /// Notices that have arrived.
+    pub arrived_count: u64,
+    /// Notices that are not tried again.
+    pub given_up_count: u64,
+    /// A sentence about each, and about each that waits because its webhook is not known here.
+    pub lines: Vec<String>,
+}
+
+/// Tries every notice of this home that is due, once; with `dry_run` none is tried. The address is the one that
 /// the run's plan and this process's environment mean.
 ///
 /// # Errors
 /// When the ledger cannot be read or written.
-pub fn deliver_due(context: &Context, dry_run: bool) -> Result<Vec<String>, AppError> {
-    let mut lines = Vec::new();
+pub fn deliver_due(context: &Context, dry_run: bool) -> Result<Delivered, AppError> {
+    let mut delivered = Delivered::default();
     for (notice, delivery) in context.ledger_read(|ledger| ledger.due_notices(NOTICES_MAX))? {
-        lines.extend(deliver(context, &notice, delivery.tries, dry_run)?);
+        deliver(context, &notice, delivery.tries, dry_run, &mut delivered)?;
     }
-    Ok(lines)
+    Ok(delivered)
 }
 
-/// One of them, tried so often before; none: it is another home's, or another process tries it now.
+/// One of them, tried so often before. Nothing is said of one that is another home's, or that another process tries now.
 fn deliver(
     context: &Context,
     notice: &NoticeRow,
     tries: u32,
     dry_run: bool,
-) -> Result<Option<String>, AppError> {
+    delivered: &mut Delivered,
+) -> Result<(), AppError> {
     let what = format!("the notification ({}) of {}", notice.about, notice.subject());
     let id = notice.notice_id.as_str();
     let address = match destination(context, notice) {
@@ -48,22 +62,30 @@ fn deliver(
             if !dry_run {
                 context.ledger_write(|ledger| ledger.pass_over_notice(id))?;
             }
-            return Ok(unknown.and_then(Result::err).map(|why| format!("{what} waits: {why}")));
+            delivered.lines.extend(unknown.and_then(Result::err).map(|why| format!("{what} waits: {why}")));
+            return Ok(());
         }
     };
     if dry_run {
-        return Ok(Some(format!("{what} would be sent to {}", host_of(&address))));
+        delivered.tried_count += 1;
+        delivered.lines.push(format!("{what} would be sent to {}", host_of(&address)));
+        return Ok(());
     }
     if !context.ledger_write(|ledger| ledger.take_notice(id, HELD_SECONDS))? {
-        return Ok(None);
+        return Ok(());
     }
+    keep_try(&context.home, &context.ledger, notice);
     let document = notice.document_json.to_string();
     let done = post_patiently(&address, document.as_bytes(), 1);
     let end = end_of(done, tries + 1);
     context.ledger_write(|ledger| ledger.end_notice(id, &end))?;
     keep_end(&context.home, &context.ledger, notice, &end);
     note_given_up(context, notice, &end)?;
-    Ok(Some(format!("{what} {} {}", in_words(&end), host_of(&address))))
+    delivered.tried_count += 1;
+    delivered.arrived_count += u64::from(end == DeliveryEnd::Delivered);
+    delivered.given_up_count += u64::from(matches!(end, DeliveryEnd::GivenUp { .. }));
+    delivered.lines.push(format!("{what} {} {}", in_words(&end), host_of(&address)));
+    Ok(())
 }
 
 /// Where a notice is sent to, or why that is not known here; none: its run is another home's, whose webhook may be another one.
@@ -126,8 +148,8 @@ mod tests {
     use super::*;
     use crate::testing::{SETTLES, World};
 
-    /// Proves that nothing is done and said about a notice of a run of another home, in a ledger that both share, and that one of a run of this home is
-    /// looked at.
+    /// Proves that nothing is done and said about a notice of a run of another home, in a ledger that both share, and
+    /// that one of a run of this home is looked at.
     #[test]
     fn a_notice_of_another_home_is_left_to_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -156,11 +178,9 @@ mod tests {
             (row.state, row.tries)
         };
         for dry_run in [true, false] {
-            let lines = deliver_due(&context, dry_run).unwrap();
-            assert_eq!(
-                lines,
-                [format!("the notification (end) of run {here} waits: no webhook is set here")]
-            );
+            let delivered = deliver_due(&context, dry_run).unwrap();
+            let waits = format!("the notification (end) of run {here} waits: no webhook is set here");
+            assert_eq!(delivered, Delivered { lines: vec![waits], ..Delivered::default() });
             assert_eq!(delivery(elsewhere), (DeliveryState::Waiting, 0));
         }
     }

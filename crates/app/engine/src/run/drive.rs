@@ -16,37 +16,39 @@ use trackway_launch::{Observation, ObservedAttempt, Terminal, TerminalStreams, i
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 use trackway_rules::decide::{DecisionRule, Spent};
 
-use super::adopted;
-use super::changes::{Changes, plan_values};
 use super::detect::{Detecting, DetectionLog};
-use super::effective_batch;
-use super::inject::Injection;
-use super::isolated;
 use super::job::Job;
 use super::ladder::Ladder;
-use super::launch::{
+use super::launch::adopted;
+use super::launch::attempt::{
     Additions, LateCapture, Launched, instance_of, launch_next, listed, live_state, may_be_starting,
     queued_seconds,
 };
-use super::live_record::LiveRecord;
-use super::prepare::{Prepared, begin_capture, capture_surroundings};
+use super::launch::isolated;
+use super::locks::supervision::superseded;
+use super::prepare::begin::{Prepared, begin_capture, capture_surroundings};
 use super::queue::{self, Admission};
+use super::record::earlier;
+use super::record::live_record::LiveRecord;
+use super::record::resume_watch::{Before, Logs, ResumeWatch};
+use super::record::stacks;
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
-use super::resume_watch::{Before, Logs, ResumeWatch};
-use super::sight::PATIENCE_SECONDS;
-use super::supervise::{Detection, Ended, Watched, supervise};
-use super::supervision::superseded;
-use super::watchdog::{Limits, StartLimit};
-use super::{stacks, trust};
+use super::retry::changes::{Changes, EntriesTaken};
+use super::trust;
+use super::watch::inject::Injection;
+use super::watch::requeue::Requeue;
+use super::watch::sight::PATIENCE_SECONDS;
+use super::watch::supervise::{Detection, Ended, Watched, supervise};
+use super::watch::watchdog::{Limits, StartLimit};
 use crate::Context;
-use crate::actions::{self, ActionKind};
+use crate::attempt::actions::{self, ActionKind};
 use crate::budgets::spent;
 use crate::capture::Capture;
 use crate::checkpoints::{mirror_now, mirror_run};
 use crate::error::{AppError, ErrorKind};
+use crate::ledger::rows::rung_of;
 use crate::reporter::{Notice, Reporter};
-use crate::rows::rung_of;
 use crate::run::seal::{self, Sealed};
 use crate::run::{self, ladder};
 use trackway_api::runs::RunOutcome;
@@ -78,11 +80,16 @@ pub fn drive(
     let mut asked_for = true;
     let mut input = Input::Waits;
     let mut next = first_step(context, &prepared, reporter)?;
+    let decisions = context.ledger_read(|ledger| ledger.retries_of_run(run_id))?;
+    let mut entries = EntriesTaken::of(&decisions)?;
+    // The loop lasts as long as the run, and a long one has many of them.
+    drop(decisions);
     loop {
         let launched = match next {
             LoopStep::Rest => break,
             LoopStep::Watch(launched) => *launched,
             LoopStep::Launch(changes) => {
+                // Before the run counts as running: while it is in the line it is shown as waiting.
                 let admission = queue::admit(context, &prepared, reporter)?;
                 if admission == Admission::Left {
                     break;
@@ -92,13 +99,17 @@ pub fn drive(
                 sending = sending.at(rung, reporter);
                 context.set_run_state(run_id, RunState::Running)?;
                 let capture = match admission {
+                    // The code may have changed during the wait.
                     Admission::AfterWait => Some(capture_surroundings(context, &prepared.job)),
+                    // A thread that panicked gives nothing, and the launch captures then.
                     _ => capturing.take().and_then(|capturing| capturing.join().ok()),
                 };
+                // Before the additions, which take from it what is in force.
+                entries.take(&changes);
                 let additions = Additions {
                     capture,
                     terminal: terminal_of(input, reporter),
-                    ..additions(context, &prepared, *changes, rung, injection.as_ref())?
+                    ..additions(&prepared.job.plan, (*changes, &entries), rung, injection.as_ref())
                 };
                 detecting.runs_on(additions.resources(&prepared.job.plan).gpu.as_deref());
                 let launched =
@@ -109,9 +120,11 @@ pub fn drive(
                 launched
             }
         };
+        // A person wanted the first launch; the others follow from ends.
         asked_for = false;
+        // After the launch, whose environment has it; the next attempt is launched without.
         let asked_fault = injection.take();
-        let batch = effective_batch::last_of(&context.attempts_before(&launched.row)?);
+        let batch = earlier::before(context, &launched.row)?.effective_batch;
         detecting.begins_again(rung_of(&launched.row), batch);
         let looks = Looks {
             replication: sending.replication.as_ref(),
@@ -120,13 +133,16 @@ pub fn drive(
         };
         match watch(context, &prepared, &launched, asked_fault, looks, reporter)? {
             Ended::Attempt => report_unreached(context, &launched, asked_fault, reporter),
+            // Not sealed: it still runs, and the next supervisor watches it.
             Ended::Detached => {
                 reporter.note(format!(
                     "detached; the attempt keeps running. Reattach with: trackway resume {run_id}"
                 ));
                 return run::outcome(context, run_id);
             }
+            // What cannot be seen may be alive: nothing is sealed and nothing else launched.
             Ended::OutOfSight(why) => return Err(out_of_sight(&launched, &why)),
+            // The run belongs to the new supervisor, with all that follows.
             Ended::Superseded(holder) => return Err(superseded(run_id, &holder)),
         }
         let (sealed, begun) = seal_and_capture(context, &prepared.job, &launched)?;
@@ -140,6 +156,7 @@ pub fn drive(
     }
     let remote = sending.replication.map(|replication| replication.finish(reporter));
     let outcome = run::outcome(context, run_id)?;
+    // After the last upload, so that the rows have what reached the remote.
     mirror_run(context, &context.run_by_id(run_id)?, &BTreeMap::new())?;
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
 }
@@ -178,14 +195,15 @@ fn terminal_of(input: Input, reporter: &dyn Reporter) -> Option<Arc<Terminal>> {
     opened.map_err(|error| reporter.note(format!("the script has pipes instead of a terminal: {error}"))).ok()
 }
 
-/// A refused launch needs a person: the run does not stay one that runs, and its history has the reason. Returns the reason, or why that cannot be
-/// written down.
+/// A refused launch needs a person: the run does not stay one that runs, and its history has the reason. Returns the
+/// reason, or why that cannot be written down.
 fn not_launched(
     context: &Context,
     run_id: RunId,
     previous: Option<&AttemptRow>,
     error: AppError,
 ) -> AppError {
+    // Whether the attempt is written down is not known then: the run stays as it is.
     let Ok(last) = context.last_attempt_of(run_id) else { return error };
     let is_written_down = last.map(|last| last.attempt_id) != previous.map(|previous| previous.attempt_id);
     // An attempt that is written down may have begun, and what passes is tried again: the next `trackway resume` finds out.
@@ -227,6 +245,7 @@ fn seal_and_capture(
     job: &Job,
     launched: &Launched,
 ) -> Result<(Sealed, Option<JoinHandle<Capture>>), AppError> {
+    // After exit code 0 a further attempt is not likely, and the capture would be thrown away.
     let capturing = if ended_well(context, launched) { None } else { begin_capture(context, job) };
     let sealed = seal_patiently(context, launched)?;
     let waits = sealed.decision.delay_seconds.is_some_and(|seconds| seconds > 0.0);
@@ -239,18 +258,16 @@ fn ended_well(context: &Context, launched: &Launched) -> bool {
     seen.is_ok_and(|seen| matches!(seen.state, Observation::Exited(exit) if exit.exit_code == Some(0)))
 }
 
-/// What an attempt with these changes is given beside its run file.
+/// What an attempt with these changes is given beside its run file. `entries`: those that the decisions of the run took so far.
 fn additions(
-    context: &Context,
-    prepared: &Prepared,
-    changes: Changes,
+    plan: &Plan,
+    (changes, entries): (Changes, &EntriesTaken),
     rung: Rung,
     injection: Option<&Injection>,
-) -> Result<Additions, AppError> {
-    let decisions = context.ledger_read(|ledger| ledger.retries_of_run(prepared.run.run_id))?;
-    let in_force = plan_values(changes.in_force, &decisions, &prepared.job.plan.retry)?;
+) -> Additions {
+    let in_force = entries.values(changes.in_force, &plan.retry);
     let exclude_hosts = [changes.exclude_hosts, in_force.placement.exclude_hosts.clone()].concat();
-    Ok(Additions {
+    Additions {
         in_force,
         own: injection.into_iter().flat_map(Injection::environment).collect(),
         rung: Some(rung),
@@ -258,7 +275,7 @@ fn additions(
         isolation: None,
         capture: None,
         terminal: None,
-    })
+    }
 }
 
 fn detecting_of(job: &Job, rung: Rung) -> Detecting {
@@ -343,8 +360,7 @@ pub fn rehearse(
 ) -> Result<Sealed, AppError> {
     context.become_supervisor();
     context.set_run_state(prepared.run.run_id, RunState::Running)?;
-    let launcher = rehearsal.in_force.launcher.unwrap_or(prepared.job.plan.launch.on);
-    let offer = context.offer_of(launcher.as_str())?;
+    let offer = context.offer_of(prepared.job.plan.launch.engine_with(&rehearsal.in_force))?;
     let additions = Additions {
         in_force: rehearsal.in_force.clone(),
         own: rehearsal.environment.clone(),
@@ -380,6 +396,7 @@ fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -
         };
     }
     let placement = context.placement_of(&last)?;
+    // Sealed now, it would count as never launched while its script starts.
     if placement.is_none() && may_be_starting(context, &last) {
         let message = format!("attempt {} may be starting just now", last.attempt_id);
         return Err(AppError::new(ErrorKind::Fault, message).hint("try again in half a minute"));
@@ -456,7 +473,7 @@ fn watch(
     let mut reported = false;
     let mut noted_drops = false;
     let mut mirrored = None;
-    let mut known_state = row.state;
+    let (mut known_state, mut known_start) = (row.state, row.engine_instance.clone());
     let mut touch = |record: &LiveRecord, seen: Option<&ObservedAttempt>| {
         if let Some(files) = &stacks_in {
             // How many there are is said with what they show.
@@ -471,6 +488,7 @@ fn watch(
         trust::mark_running(context, &launched.run, row, record.losses.as_ref(), reporter);
         let uploaded_step = replication.and_then(|replication| replication.status().uploaded_step);
         let state = (record.facts.last_committed_step, uploaded_step);
+        // Each look comes here: only a change is worth a write, and a failed one is tried again.
         if mirrored != Some(state) && mirror_now(context, &launched.run, &row.rung).is_ok() {
             mirrored = Some(state);
         }
@@ -480,8 +498,12 @@ fn watch(
                 ledger.touch_attempt(row.run_id, (row.attempt_id, row.kind), &progress)
             })
         });
+        // What the ledger did not take counts as not known: the next look brings it again.
         if touched.is_ok() {
+            let requeue = seen.and_then(|seen| Requeue::of(row, (known_state, known_start.as_deref()), seen));
+            requeue.into_iter().for_each(|requeue| reporter.note(requeue.remember(context, row)));
             known_state = progress.state.unwrap_or(known_state);
+            known_start = seen.and_then(|seen| instance_of(row, seen)).or(known_start.take());
             left_queue(row, &progress).into_iter().for_each(|text| reporter.note(text));
         }
         // Progress in the ledger is a convenience; the flight record has it all.
@@ -495,6 +517,7 @@ fn watch(
         detection_log: DetectionLog::open(context, row, launched.attached),
     });
     let ended = supervise(watched, detection, &mut touch);
+    // Before the seal, which reads the capture that this thread writes.
     if let Err(error) = launched.late_capture.finish() {
         reporter.note(format!("the files beside the script are not in what is kept of the attempt: {error}"));
     }
@@ -504,8 +527,8 @@ fn watch(
 /// What is waited for where the attempt is to continue from a checkpoint.
 fn resume_watch(context: &Context, plan: &Plan, row: &AttemptRow) -> Result<Option<ResumeWatch>, AppError> {
     let course = printed_course(&context.home.layout.run(row.run_id));
-    let attempts = context.attempts_before(row)?;
-    let (before, logs) = (Before::of(&attempts, row, &course), Logs::of(&attempts, row));
+    let earlier = earlier::before(context, row)?;
+    let (before, logs) = (Before::of(&earlier, row, &course), Logs::of(&earlier, row));
     Ok(ResumeWatch::of(row.resumed_from_step, before, logs, plan.checkpoint.on_wrong_resume))
 }
 
@@ -520,13 +543,17 @@ fn progress_of(
     let facts = &record.facts;
     let state = seen.and_then(|seen| live_state(&seen.state)).filter(|state| *state != known_state);
     let submitted_at = seen.and_then(|seen| seen.submitted_at);
-    let started_at = seen.filter(|_| state == Some(AttemptState::Running)).and_then(|seen| seen.started_at);
+    let engine_instance = seen
+        .and_then(|seen| instance_of(row, seen))
+        .filter(|name| row.engine_instance.as_ref() != Some(name));
+    let has_new_start = state == Some(AttemptState::Running) || engine_instance.is_some();
+    let started_at = seen.filter(|_| has_new_start).and_then(|seen| seen.started_at);
     AttemptProgress {
         state,
         submitted_at: submitted_at.filter(|at| row.submitted_at != Some(*at)),
         started_at,
         queued_seconds: queued_seconds(submitted_at, started_at),
-        engine_instance: seen.and_then(instance_of).filter(|name| row.engine_instance.as_ref() != Some(name)),
+        engine_instance,
         hosts: seen.and_then(|seen| news(&seen.hosts, &row.hosts)),
         devices: seen.and_then(|seen| news(&seen.devices, &row.devices)),
         first_step: facts.first_step,
@@ -588,6 +615,7 @@ fn limits(launched: &Launched, plan: &Plan, spent: Spent) -> Limits {
 
 /// Seals, and waits for a ledger that is locked or away: the retries of a night must not end there.
 fn seal_patiently(context: &Context, launched: &Launched) -> Result<Sealed, AppError> {
+    // The placement first: the seal reads the row that the ledger has.
     let sealed = launched.note(context).and_then(|()| seal::seal(context, &launched.row.attempt_id));
     sealed.map_err(|error| match error.kind.is_passing() {
         true => error.hint(format!("later: trackway resume {}", launched.row.run_id)),
@@ -660,6 +688,7 @@ fn after(
     }
     let asked = context.home.layout.run(prepared.run.run_id).stop();
     if !context.wait(decision.delay_seconds.unwrap_or(0.0), || asked.exists()) {
+        // The machine goes, not the run: one that is not stopped is continued by `trackway resume --all`.
         let is_preempted = prepared.job.plan.supervise.sigterm == SigtermMeaning::Preempted
             && context.request.cancel.stop_requests() > 0
             && !context.request.cancel.is_interrupt();
@@ -668,6 +697,7 @@ fn after(
                 .note("preempted: `trackway resume --all` continues it, on this machine or another".into());
             return Ok(LoopStep::Rest);
         }
+        // It is carried out: left there, it would end the next wait of the run too.
         let _ = trackway_files::unlink(&asked);
         context.set_run_state(prepared.run.run_id, RunState::Stopped)?;
         reporter.note("stopped while waiting for the next attempt".into());

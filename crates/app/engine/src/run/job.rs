@@ -16,7 +16,7 @@ use trackway_formats::runfile::{
     ResourcesSection, canonical_json,
 };
 use trackway_formats::sha256_hex;
-use trackway_launch::{ContainerStart, EngineRequest, GpuRequest, Offer, Resources};
+use trackway_launch::{ContainerStart, EngineRequest, GpuRequest, Offer, Refusal, Resources};
 use trackway_ledger::RunRow;
 use trackway_redact::Redactor;
 
@@ -102,7 +102,8 @@ pub struct StoredJob {
     pub group: Option<RunGroup>,
 }
 
-/// Refuses a path that is stored as it is in what a later command reads, where it is not UTF-8. Checkpoints of a script may have such names.
+/// Refuses a path that is stored as it is in what a later command reads, where it is not UTF-8. Checkpoints of a script
+/// may have such names.
 pub(super) fn must_be_text(what: &str, path: &Path) -> Result<(), AppError> {
     if path.to_str().is_some() {
         return Ok(());
@@ -115,8 +116,8 @@ pub(super) fn must_be_text(what: &str, path: &Path) -> Result<(), AppError> {
         .hint("rename the folder or file whose name has the `\\x`, or work in another one"))
 }
 
-/// What a launch requests of its launcher: what the plan says, with the changes of its retries, and without these machines too. The image is
-/// requested where the engine starts it.
+/// What a launch requests of its launcher: what the plan says, with the changes of its retries, and without these
+/// machines too. The image is requested where the engine starts it.
 pub(super) fn requested(
     plan: &Plan,
     in_force: &PlanEntry,
@@ -124,7 +125,8 @@ pub(super) fn requested(
     offer: &Offer,
 ) -> EngineRequest {
     let container = plan.container.as_ref().filter(|_| offer.container == ContainerStart::ByEngine);
-    let LaunchSection { on: _, account, queue, priority, exclude_hosts, secrets, template } = &plan.launch;
+    let LaunchSection { on: _, engine: _, account, queue, priority, exclude_hosts, secrets, template } =
+        &plan.launch;
     EngineRequest {
         resources: resources_of(&plan.resources.changed(&in_force.resources)),
         image: container.map(|container| container.image.clone()),
@@ -137,17 +139,26 @@ pub(super) fn requested(
     }
 }
 
-/// What a launcher cannot give of a launch with these changes, and what to do instead; none when it gives all of it.
-pub(super) fn unmet(plan: &Plan, in_force: &PlanEntry, offer: &Offer) -> Option<String> {
-    let why = offer.unmet(&requested(plan, in_force, &in_force.placement.exclude_hosts, offer));
-    let by_client = [ContainerEngine::Podman, ContainerEngine::Docker];
-    let is_named = plan.container.as_ref().is_some_and(|container| by_client.contains(&container.engine));
-    let is_unused = is_named && offer.container == ContainerStart::ByEngine;
-    why.or_else(|| {
-        let launcher = offer.launcher;
-        is_unused.then(|| {
-            format!("the {launcher} launcher starts the container itself: leave `container.engine` out")
-        })
+/// What a launcher does not give of a launch with these changes, and what of it is not known.
+pub(super) fn unmet(plan: &Plan, in_force: &PlanEntry, offer: &Offer) -> (Vec<Refusal>, Option<String>) {
+    let request = requested(plan, in_force, &in_force.placement.exclude_hosts, offer);
+    let mut refused = offer.unmet(&request);
+    refused.extend(refused_client(plan, offer));
+    (refused, offer.unknown(&request))
+}
+
+/// The client of a container is of use where the command is started in it, and not where the engine starts it.
+fn refused_client(plan: &Plan, offer: &Offer) -> Option<Refusal> {
+    let wanted = match plan.container.as_ref().map(|container| container.engine)? {
+        ContainerEngine::Podman => "podman",
+        ContainerEngine::Docker => "docker",
+        ContainerEngine::Auto | ContainerEngine::None => return None,
+    };
+    (offer.container == ContainerStart::ByEngine).then(|| Refusal {
+        key: "container.engine".into(),
+        wanted: wanted.into(),
+        why: format!("the {} launcher starts the container itself", offer.launcher),
+        instead: "leave it out".into(),
     })
 }
 
@@ -427,8 +438,8 @@ mod tests {
         Job::read(&RunSource::Command { argv, name: None, parameters, tags }, &redactor).unwrap()
     }
 
-    /// Proves that given parameters and tags are neither hashed nor kept with their secrets, that ordinary values of names which may be a secret's are
-    /// kept, and that a run with them can be launched again.
+    /// Proves that given parameters and tags are neither hashed nor kept with their secrets, that ordinary values of
+    /// names which may be a secret's are kept, and that a run with them can be launched again.
     #[test]
     fn given_parameters_are_only_recorded() {
         let argv = vec!["true".to_owned()];
@@ -502,14 +513,15 @@ mod tests {
             let refused = read(base, file).unwrap_err();
             assert!(refused.message.contains("\\xe9") && refused.kind == ErrorKind::Usage, "{refused}");
         }
-        assert!(read(path("/ä".as_bytes()), None).is_ok());
+        read(path("/ä".as_bytes()), None).map(drop).unwrap();
     }
 
     /// Proves that a command that cannot start is reported before a launch.
     #[test]
     fn a_missing_command_is_reported() {
-        assert!(job(&["sh"]).check_command().is_ok());
+        job(&["sh"]).check_command().unwrap();
         assert!(job(&["no-such-program-here"]).check_command().unwrap_err().message.contains("PATH"));
-        assert!(job(&["./no-such-file"]).check_command().is_err());
+        let refused = job(&["./no-such-file"]).check_command().unwrap_err().message;
+        assert!(refused.contains("`./no-such-file` is not an executable file"), "{refused}");
     }
 }

@@ -1,63 +1,114 @@
 //! Waiting for a place in a queue: of each queue at most so many runs of a home run at once on a host (`docs/unattended.md`).
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use trackway_api::runs::watch::QueuedRun;
-use trackway_core::{Clock as _, RunId, text};
+use trackway_core::{Clock as _, RunId, Timestamp, text};
 use trackway_formats::EventKind;
 use trackway_formats::queue::QueueName;
 use trackway_formats::runfile::SigtermMeaning;
 use trackway_ledger::{EventRow, RunRow, RunState};
 
-use super::places::{Places, QueuePlace, Ticket, Turn, at_most};
-use super::prepare::Prepared;
+use super::locks::places::{Line, Places, QueuePlace, Ticket, Turn, at_most};
+use super::locks::supervision::{lacks_supervisor, needs_supervisor};
+use super::prepare::begin::Prepared;
 use crate::Context;
 use crate::error::AppError;
-use crate::reporter::{Notice, QueueWait, Reporter};
+use crate::reporter::{Notice, Reporter};
 
 /// How long a process that waits sleeps before it looks again.
 const LOOK_SECONDS: f64 = 0.25;
 /// How often it says that it waits.
 const NOTICE_SECONDS: f64 = 1.0;
 
-/// A run that waits for its place now, as another process sees it; none: it does not wait. `events`: those of the run.
-#[must_use]
-pub fn waits(context: &Context, events: &[EventRow]) -> Option<QueueWait> {
-    let kinds = [EventKind::QueueJoined, EventKind::QueuePlaceTaken, EventKind::QueueLeft];
-    let of_queue = events.iter().filter(|event| kinds.iter().any(|kind| kind.is(&event.kind)));
-    let last =
-        of_queue.max_by_key(|event| event.at).filter(|event| EventKind::QueueJoined.is(&event.kind))?;
-    let queue: QueueName = last.field("queue")?.parse().ok()?;
-    let running = places_of(context, &queue).running().ok().flatten().unwrap_or(0);
-    let seconds = context.clock.now().seconds_since(last.at).max(0.0);
-    Some(QueueWait { queue, running, seconds })
+/// How a run waits that does not run, as every view of it shows it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Waiting {
+    /// Its wait for a place in its queue; none: it does not wait for one.
+    pub queue: Option<QueuedRun>,
+    /// Whether nothing happens to it before it is resumed, since no process supervises it.
+    pub unsupervised: bool,
 }
 
-/// A wait, as documents have it.
-#[must_use]
-pub fn queued_run(QueueWait { queue, running, seconds }: QueueWait) -> QueuedRun {
-    QueuedRun { name: queue.to_string(), running, waited_seconds: seconds }
-}
-
-/// Of these runs those that wait for a place in their queues.
+/// How a run waits; of one that does not, neither.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub fn waiting_among(context: &Context, runs: &[RunRow]) -> Result<BTreeMap<RunId, QueueWait>, AppError> {
+pub fn waiting(context: &Context, run: &RunRow) -> Result<Waiting, AppError> {
+    let mut waiting = waiting_among(context, std::slice::from_ref(run))?;
+    Ok(waiting.remove(&run.run_id).unwrap_or_default())
+}
+
+/// Of these runs those that wait. However many there are, each queue is looked at once.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn waiting_among(context: &Context, runs: &[RunRow]) -> Result<BTreeMap<RunId, Waiting>, AppError> {
+    let mut lines = BTreeMap::new();
     let mut waiting = BTreeMap::new();
-    for run in runs.iter().filter(|run| run.state == RunState::Waiting) {
-        let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
-        waiting.extend(waits(context, &events).map(|wait| (run.run_id, wait)));
+    for run in runs.iter().filter(|run| needs_supervisor(run)) {
+        let queue = match run.state {
+            RunState::Waiting => wait_of(context, run.run_id, &mut lines)?,
+            _ => None,
+        };
+        waiting.insert(run.run_id, Waiting { queue, unsupervised: lacks_supervisor(context, run)? });
     }
     Ok(waiting)
 }
 
+/// The wait of a run for its place. `lines`: the queues that were looked at already; none: one that cannot be looked at.
+fn wait_of(
+    context: &Context,
+    run_id: RunId,
+    lines: &mut BTreeMap<QueueName, Option<Line>>,
+) -> Result<Option<QueuedRun>, AppError> {
+    let events = context.ledger_read(|ledger| ledger.events_of_run(run_id))?;
+    let Some((queue, since)) = joined(&events) else { return Ok(None) };
+    let at_most = at_most(context, &queue);
+    let seconds = context.clock.now().seconds_since(since).max(0.0);
+    let look = || places_of(context, &queue).line().ok().flatten();
+    let line = lines.entry(queue.clone()).or_insert_with(look);
+    Ok(Some(queued_run((&queue, at_most), line.as_ref(), run_id, seconds)))
+}
+
+/// The queue that a run waits in, and since when; none: it waits in none. `events`: those of the run.
+pub(crate) fn joined(events: &[EventRow]) -> Option<(QueueName, Timestamp)> {
+    let kinds = [EventKind::QueueJoined, EventKind::QueuePlaceTaken, EventKind::QueueLeft];
+    let of_queue = events.iter().filter(|event| kinds.iter().any(|kind| kind.is(&event.kind)));
+    let last =
+        of_queue.max_by_key(|event| event.at).filter(|event| EventKind::QueueJoined.is(&event.kind))?;
+    Some((last.field("queue")?.parse().ok()?, last.at))
+}
+
+/// A wait, as documents have it. `line`: the queue on this host; none: it cannot be looked at.
+fn queued_run(
+    (queue, at_most): (&QueueName, u32),
+    line: Option<&Line>,
+    run_id: RunId,
+    waited_seconds: f64,
+) -> QueuedRun {
+    // A run that is not in the line may wait on another host, whose places are not seen from here.
+    let here = line.and_then(|line| Some((line, line.place_of(run_id)?)));
+    QueuedRun {
+        name: queue.to_string(),
+        at_most,
+        running: here.map(|(line, _)| line.running),
+        place: here.map(|(_, place)| place),
+        waiting: here.and_then(|(line, _)| u32::try_from(line.waiting.len()).ok()),
+        waited_seconds,
+    }
+}
+
 fn places_of(context: &Context, queue: &QueueName) -> Places {
+    Places::in_folder(folder_of(context, queue))
+}
+
+fn folder_of(context: &Context, queue: &QueueName) -> PathBuf {
     let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().replace('/', "_");
     let host = if host.is_empty() { "localhost" } else { host.as_str() };
-    Places::in_folder(context.home.layout.queue(host, queue))
+    context.home.layout.queue(host, queue)
 }
 
 /// How a run got its place.
@@ -117,11 +168,11 @@ impl<'c> Wait<'c> {
     }
 
     /// The next turn of a ticket; without one this joins the line.
-    fn turn(&self, ticket: Option<Ticket>) -> Result<Turn, AppError> {
+    fn turn(&self, run_id: RunId, ticket: Option<Ticket>) -> Result<Turn, AppError> {
         let at_most = at_most(self.context, self.queue);
         let turn = match ticket {
             Some(ticket) => self.places.turn(ticket, at_most),
-            None => self.places.join(at_most),
+            None => self.places.join(run_id, at_most),
         };
         turn.map_err(|error| cannot_wait(self.queue, &error))
     }
@@ -140,11 +191,11 @@ impl<'c> Wait<'c> {
         let files = self.context.home.layout.run(run_id);
         let cancel = &self.context.request.cancel;
         let is_over = || files.stop().exists() || cancel.is_detached();
-        let (mut running, mut next_notice) = (0, 0.0);
+        let mut next_notice = 0.0;
         let mut held = None;
         loop {
             let joined = held.is_some();
-            match self.turn(held.take())? {
+            match self.turn(run_id, held.take())? {
                 Turn::Place(place) => {
                     self.record_place(run_id, joined)?;
                     return Ok(match joined {
@@ -154,19 +205,17 @@ impl<'c> Wait<'c> {
                         true => (Some(place), Admission::AfterWait),
                     });
                 }
-                Turn::Waits { ticket, running: taken } => {
+                Turn::Waits { ticket, running } => {
                     held = Some(ticket);
-                    running = taken.unwrap_or(running);
+                    if !joined {
+                        self.record_joined(run_id, running)?;
+                    }
                 }
-            }
-            if !joined {
-                self.record_joined(run_id, running)?;
             }
             let seconds = self.seconds();
             if seconds >= next_notice {
                 next_notice = seconds + NOTICE_SECONDS;
-                let queue = self.queue.clone();
-                reporter.notice(&Notice::Queued(QueueWait { queue, running, seconds }));
+                reporter.notice(&Notice::Queued(self.as_seen(run_id, seconds)));
             }
             if !self.context.wait(LOOK_SECONDS, is_over) {
                 return Ok((None, Admission::Left));
@@ -174,10 +223,19 @@ impl<'c> Wait<'c> {
         }
     }
 
-    fn record_joined(&self, run_id: RunId, running: u32) -> Result<(), AppError> {
+    /// The wait as it is shown while it lasts.
+    fn as_seen(&self, run_id: RunId, seconds: f64) -> QueuedRun {
+        let line = self.places.line().ok().flatten();
+        queued_run((self.queue, at_most(self.context, self.queue)), line.as_ref(), run_id, seconds)
+    }
+
+    /// `running`: how many places are taken; none: that is not known.
+    fn record_joined(&self, run_id: RunId, running: Option<u32>) -> Result<(), AppError> {
         let at_most = at_most(self.context, self.queue);
-        let message = format!("waits for a place in queue {}: {running} of {at_most} are taken", self.queue);
+        let taken = running.map(|running| format!(": {running} of {at_most} are taken")).unwrap_or_default();
+        let message = format!("waits for a place in queue {}{taken}", self.queue);
         let fields = json!({ "queue": self.queue, "at_most": at_most, "running": running });
+        // Before the state: views find the queue of a run that waits by this event.
         record(self.context, run_id, EventKind::QueueJoined, message, fields)?;
         self.context.set_run_state(run_id, RunState::Waiting)
     }
@@ -233,6 +291,7 @@ fn left(
         reporter.note(format!("left queue {queue}: `trackway resume {run_id}` waits in it again"));
         return Ok(());
     }
+    // It is carried out: left there, it would end the next wait at once.
     let _ = trackway_files::unlink(&asked);
     record_left(context, run_id, queue)?;
     context.set_run_state(run_id, RunState::Stopped)?;
@@ -252,4 +311,64 @@ pub(crate) fn record_left(context: &Context, run_id: RunId, queue: &QueueName) -
 fn cannot_wait(queue: &QueueName, error: &std::io::Error) -> AppError {
     AppError::fault(format!("queue {queue}: its places cannot be locked"), error)
         .hint("queues need a home on a file system with locks; without --queue the run starts at once")
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::LaunchKind;
+    use trackway_files::FolderLock;
+    use trackway_formats::runfile::PlanPatch;
+    use trackway_system::SystemClock;
+
+    use super::*;
+    use crate::run::{RunSource, begin, read};
+    use crate::testing::{SETTLES, World};
+
+    /// Proves that a list of many runs which wait looks once at their queue, though others look at it for long, and
+    /// that what it does not see then is not known, rather than none.
+    #[test]
+    fn a_list_looks_at_a_queue_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let queue: QueueName = "gpu".parse().unwrap();
+        let source = RunSource::File { path: world.run_file("true", ""), patch: PlanPatch::default() };
+        let start = read(&context, &source, false, &world.notes).unwrap();
+        let waits = |_| {
+            let prepared = begin(&context, &start, LaunchKind::Train, &world.notes).unwrap();
+            Wait::begin(&context, &queue).record_joined(prepared.run.run_id, None).unwrap();
+            context.run_by_id(prepared.run.run_id).unwrap()
+        };
+        let runs: Vec<RunRow> = (0..5).map(waits).collect();
+        let queue_folder = folder_of(&context, &queue);
+        std::fs::create_dir_all(&queue_folder).unwrap();
+        let turn = FolderLock::take(&queue_folder, "turn.lock", 1).unwrap();
+        let began_micros = SystemClock.monotonic_micros();
+        let waiting = waiting_among(&context, &runs).unwrap();
+        let seconds = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
+        assert!(seconds < 4.0, "a look at a queue that others look at takes a second: {seconds} s");
+        assert_eq!(waiting.len(), runs.len());
+        for Waiting { queue, unsupervised } in waiting.into_values() {
+            let queue = queue.unwrap();
+            assert_eq!((queue.running, queue.place, queue.waiting), (None, None, None));
+            assert!(unsupervised, "its process has ended");
+        }
+        drop(turn);
+    }
+
+    /// Proves that a run has a place and the queue has numbers only where the run is in the line on this host.
+    #[test]
+    fn what_is_not_seen_is_not_known() {
+        let [here, elsewhere] = [1, 2].map(|number| format!("run_0000000000000000000000000{number}"));
+        let (here, elsewhere): (RunId, RunId) = (here.parse().unwrap(), elsewhere.parse().unwrap());
+        let queue: QueueName = "gpu".parse().unwrap();
+        let line = Line { running: 1, waiting: vec![None, Some(here)] };
+        let of = |line, run_id| {
+            let wait = queued_run((&queue, 1), line, run_id, 3.0);
+            (wait.running, wait.place, wait.waiting)
+        };
+        assert_eq!(of(Some(&line), here), (Some(1), Some(2), Some(2)));
+        assert_eq!(of(Some(&line), elsewhere), (None, None, None));
+        assert_eq!(of(None, here), (None, None, None));
+    }
 }

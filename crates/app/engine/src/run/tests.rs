@@ -1,14 +1,17 @@
 //! The whole run loop on a manual clock: a real ledger, real scripts on the fake engine, and no waiting.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use trackway_api::runs::RunOutcome;
-use trackway_core::{Clock as _, LaunchKind, TerminationReason};
+use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
+use trackway_formats::EventKind;
 use trackway_formats::layout::{AttemptLayout, Entry, HomeLayout, RowCopyKind, RunLayout};
 use trackway_formats::runfile::PlanPatch;
 use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
+use trackway_ledger::conformance::rows_read;
 use trackway_ledger::{AttemptRow, AttemptState, RetryRow, RunFilter};
 
 use super::{RunSource, begin, drive, read, reopen};
@@ -16,7 +19,7 @@ use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::home::Home;
 use crate::reporter::{Notice, Reporter};
-use crate::testing::{NEW_YEAR_MICROS, SETTLES, World};
+use crate::testing::{NAMED_ENGINE, NEW_YEAR_MICROS, SETTLES, World};
 
 /// A separate home, engine and clock.
 struct Trial {
@@ -94,6 +97,69 @@ fn retries_wait_by_the_clock() {
     }
 }
 
+/// Counts the rows that are read until each attempt starts. When attempt 12 has ended, 988 more are added behind it.
+struct Counting<'c> {
+    context: &'c Context,
+    run_id: RunId,
+    read: Mutex<BTreeMap<u32, u64>>,
+}
+
+impl Reporter for Counting<'_> {
+    fn notice(&self, notice: &Notice) {
+        match notice {
+            Notice::AttemptStarted { attempt_number, .. } => {
+                self.read.lock().unwrap().insert(*attempt_number, rows_read());
+            }
+            Notice::AttemptEnded { attempt_number: 12, .. } => {
+                let run = self.context.run_by_id(self.run_id).unwrap();
+                World::add_sealed(self.context, &run, 13..1001, |row| AttemptRow {
+                    termination_reason: Some(match row.attempt_number % 2 {
+                        0 => TerminationReason::StorageError,
+                        _ => TerminationReason::NetworkError,
+                    }),
+                    ..row
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Proves that an attempt and the decision after it read as many rows of the ledger after a thousand attempts as after ten.
+#[test]
+fn an_attempt_reads_what_is_new() {
+    let world = Trial::new(SETTLES);
+    let context = world.context();
+    // The reasons alternate: as often as here, the same one in a row would end the run.
+    let script = "echo x >> tries; n=$(wc -l < tries); [ \"$n\" -gt 15 ] && exit 0; [ $((n % 2)) = 0 ] && \
+                  { echo 'OSError: [Errno 5] Input/output error' >&2; exit 1; }; \
+                  echo 'requests.exceptions.ConnectionError: Max retries exceeded' >&2; exit 1";
+    let budget = "{ attempts = 5000, refill = \"never\" }";
+    let more = format!("[retry]\nnetwork_error = {budget}\nstorage_error = {budget}\n");
+    let source = RunSource::File { path: world.run_file(script, &more), patch: PlanPatch::default() };
+    let start = read(&context, &source, false, &world.notes).unwrap();
+    let prepared = begin(&context, &start, LaunchKind::Train, &world.notes).unwrap();
+    let run_id = prepared.run.run_id;
+    let counting = Counting { context: &context, run_id, read: Mutex::default() };
+    let outcome = drive(&context, prepared, None, &counting).unwrap();
+    let last = context.last_attempt_of(run_id).unwrap().unwrap();
+    assert_eq!(
+        (outcome.state.as_str(), last.attempt_number),
+        ("completed", 1004),
+        "{:?}",
+        last.termination_reason
+    );
+    let read = counting.read.into_inner().unwrap();
+    let between = |number: u32| read[&(number + 1)] - read[&number];
+    let (early, late) = (between(10), between(1002));
+    // The lease is read with each write, and how often progress is written depends on the machine.
+    assert!(late < early + 30, "{early} rows at attempt 10, {late} at attempt 1002");
+    assert!(
+        between(1001) > 0 && read[&1001] - read[&12] > 900,
+        "what another process added is read once: {read:?}"
+    );
+}
+
 fn names_in(folder: &std::path::Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     entries.map(|name| name.into_string().unwrap()).collect()
@@ -133,8 +199,8 @@ fn a_spent_budget_ends_the_run() {
     assert_eq!((last.budget_spent, last.budget_limit), (Some(2.0), Some(2.0)), "{}", last.why);
 }
 
-/// Proves that a run whose hours are spent is not launched again by a resume, also where its run file has more by now, and that the refusal says so;
-/// before, each resume launched an attempt and ended it at once.
+/// Proves that a run whose hours are spent is not launched again by a resume, also where its run file has more by now,
+/// and that the refusal says so; before, each resume launched an attempt and ended it at once.
 #[test]
 fn a_resume_of_spent_hours_launches_nothing() {
     let world = Trial::new(Duration::from_millis(500));
@@ -222,8 +288,9 @@ fn the_words_of_an_engine_are_evidence() {
     }
 }
 
-/// Proves that an entry of a retry plan changes the resources and machines that the next attempt requests and what its receipt says it was given, and that an entry which
-/// the machine could not give is refused before anything is launched.
+/// Proves that an entry of a retry plan changes the resources and machines that the next attempt requests and what its
+/// receipt says it was given, and that an entry which the machine could not give is refused before anything is
+/// launched.
 #[test]
 fn an_entry_of_a_plan_changes_resources() {
     let world = Trial::new(SETTLES);
@@ -254,7 +321,26 @@ fn an_entry_of_a_plan_changes_resources() {
     let file = world.run_file("exit 0", more);
     let source = RunSource::File { path: file, patch: PlanPatch::default() };
     let refused = read(&world.context(), &source, false, &world.notes).err().unwrap();
-    assert!(refused.message.contains("entry 2 of `retry.host_oom`"), "{}", refused.message);
+    let expected = "not launched: `retry.host_oom.plan[1].resources.memory` = 900.0 TiB: its largest machine has 1.0 TiB; ";
+    assert!(refused.message.starts_with(expected), "{}", refused.message);
+}
+
+/// Proves that a launch whose request is not given any more is refused before an attempt is written down, and that the run has failed then.
+#[test]
+fn what_is_not_given_any_more_is_refused() {
+    let world = Trial::new(SETTLES);
+    let context = world.context();
+    let source = RunSource::File { path: world.run_file("exit 0", ""), patch: PlanPatch::default() };
+    let start = read(&context, &source, false, &world.notes).unwrap();
+    let mut prepared = begin(&context, &start, LaunchKind::Train, &world.notes).unwrap();
+    let run_id = prepared.run.run_id;
+    prepared.job.plan.resources.memory_bytes = Some(900 << 40);
+    let refused = drive(&context, prepared, None, &world.notes).err().unwrap();
+    assert_eq!(refused.kind, ErrorKind::Blocked);
+    let expected = "not launched: `resources.memory` = 900.0 TiB: its largest machine has 1.0 TiB; ";
+    assert!(refused.message.starts_with(expected), "{}", refused.message);
+    assert!(context.attempts_of(run_id).unwrap().is_empty());
+    assert_eq!(context.run_by_id(run_id).unwrap().state.as_str(), "failed");
 }
 
 /// Looks into the ledger each time that the queue of the engine is mentioned, as another process would.
@@ -296,8 +382,9 @@ impl Trial {
     }
 }
 
-/// Proves that the ledger has an attempt as queued while it waits in the queue of its engine and as running once it started, with when it was
-/// submitted and how long it waited, and that the receipt has both, with the engine's name for the start, and charges no time of the queue.
+/// Proves that the ledger has an attempt as queued while it waits in the queue of its engine and as running once it
+/// started, with when it was submitted and how long it waited, and that the receipt has both, with the engine's name
+/// for the start, and charges no time of the queue.
 #[test]
 fn the_queue_of_an_engine_is_in_the_ledger() {
     let world = Trial::new(Duration::from_millis(500));
@@ -312,7 +399,7 @@ fn the_queue_of_an_engine_is_in_the_ledger() {
     assert!((300.0..420.0).contains(&waited), "{waited}");
     assert_eq!((sealed.state, sealed.queued_seconds), (AttemptState::Sealed, Some(waited)));
     assert_eq!(sealed.submitted_at, waiting.submitted_at);
-    assert_eq!(sealed.engine_instance, Some(format!("{}/1", sealed.attempt_id)));
+    assert_eq!(sealed.engine_instance, Some(format!("local:{}/1", sealed.attempt_id)));
     assert_eq!(sealed.termination_reason, Some(TerminationReason::Timeout));
     let wall = sealed.wall_seconds.unwrap();
     assert!((600.0..800.0).contains(&wall), "{wall}");
@@ -332,6 +419,44 @@ fn what_never_left_the_queue_never_started() {
     assert!(sealed.ended_at >= sealed.submitted_at);
 }
 
+/// Proves that an attempt which its engine takes back into the queue stays the same attempt, with an event that names
+/// the start that was lost, and with the later start in its receipt.
+#[test]
+fn a_requeue_is_an_event() {
+    let world = Trial::new(Duration::from_millis(500));
+    world.engine.requeue_next(3, 3);
+    let done = world.run("[ -e again ] && exit 0; touch again; exec sleep 100000", "");
+    let [attempt] = done.attempts.as_slice() else { panic!("{:?}", done.reasons()) };
+    assert_eq!(done.outcome.state.as_str(), "completed", "{:?}", done.reasons());
+    let start = |number: u32| format!("local:{}/{number}", attempt.attempt_id);
+    assert_eq!(attempt.engine_instance, Some(start(2)));
+    let context = world.context();
+    let mut events = context.ledger_read(|ledger| ledger.events_of_attempt(attempt.attempt_id)).unwrap();
+    events.retain(|event| EventKind::Requeued.is(&event.kind));
+    let [event] = events.as_slice() else { panic!("{events:?}") };
+    let expected =
+        serde_json::json!({ "from": start(1), "to": null, "state": "PENDING", "reason": "Priority" });
+    assert_eq!(event.fields_json, Some(expected));
+    let notes = world.notes.all();
+    assert!(notes.contains(&"the engine took attempt 1 back into its queue: Priority".into()), "{notes:?}");
+}
+
+/// Proves that an engine of the settings launches the run that names it, with its name in the placement and the
+/// receipt, and that a name which the settings do not have is refused with the nearest one.
+#[test]
+fn a_named_engine_launches() {
+    let world = Trial::new(SETTLES);
+    let named = |engine: &str| format!("[launch]\nengine = \"{engine}\"\n");
+    let attempt = world.run("exit 0", &named(NAMED_ENGINE)).attempts.pop().unwrap();
+    let start = format!("{NAMED_ENGINE}:{}/1", attempt.attempt_id);
+    assert_eq!((attempt.launcher.as_str(), attempt.engine_instance), ("local", Some(start)));
+    assert_eq!(attempt.placement_json.unwrap()["engine"], NAMED_ENGINE);
+    let path = world.run_file("exit 0", &named("juwel"));
+    let source = RunSource::File { path, patch: PlanPatch::default() };
+    let refused = read(&world.context(), &source, false, &world.notes).err().unwrap();
+    assert_eq!((refused.kind, refused.hints[0].as_str()), (ErrorKind::Usage, "did you mean `juwels`?"));
+}
+
 /// Proves that the receipt of an attempt whose log did not arrive as a whole says so, and that nothing is said where all of it arrived.
 #[test]
 fn a_receipt_names_the_files_that_did_not_arrive() {
@@ -343,8 +468,9 @@ fn a_receipt_names_the_files_that_did_not_arrive() {
     assert_eq!(cut.completeness.as_deref(), Some("1 of 2 files, without stdout.log"));
 }
 
-/// Proves that what a run file requests of an engine reaches it, with the image of the container and the GPUs of each machine, and that the local
-/// launcher refuses the same keys before anything is launched, each with what to do instead.
+/// Proves that what a run file requests of an engine reaches it, with the image of the container and the GPUs of each
+/// machine, and that the local launcher refuses the same keys before anything is launched, each with what to do
+/// instead.
 #[test]
 fn what_is_requested_reaches_the_engine_or_is_refused() {
     let world = Trial::new(SETTLES);
@@ -375,7 +501,8 @@ fn what_is_requested_reaches_the_engine_or_is_refused() {
         "resources.nodes", "resources.gpu_memory", "resources.time_limit", "launch.account", "launch.queue",
         "launch.secrets",
     ] {
-        assert!(refused.message.contains(&format!("`{key}` (")), "{key}: {}", refused.message);
+        let is_line_of = |line: &str| line.starts_with(&format!("  `{key}` = "));
+        assert!(refused.message.lines().any(is_line_of), "{key}: {}", refused.message);
     }
     assert!(refused.message.contains("set `supervise.timeout`"), "{}", refused.message);
 }

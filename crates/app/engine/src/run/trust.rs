@@ -39,8 +39,8 @@ pub(super) fn losses_of(plan: &Plan, row: &AttemptRow) -> LossRecord {
     LossRecord::new(plan.checkpoint.safe_after.unwrap_or(SAFE_AFTER), begins(row))
 }
 
-/// Marks the checkpoints of an attempt that runs, by what was recorded so far. A failure is tried again at the next look, and when the attempt
-/// has ended.
+/// Marks the checkpoints of an attempt that runs, by what was recorded so far. A failure is tried again at the next
+/// look, and when the attempt has ended.
 pub(super) fn mark_running(
     context: &Context,
     run: &RunRow,
@@ -60,8 +60,9 @@ pub(super) fn mark_running(
     }
 }
 
-/// Marks the checkpoints of an attempt that ended, by all that it recorded (`losses`) and, with `by_values`, by the values in those that a resume could
-/// take; `losses` learns what the values show. Doing it again adds nothing. Returns the messages.
+/// Marks the checkpoints of an attempt that ended, by all that it recorded (`losses`) and, with `by_values`, by the
+/// values in those that a resume could take; `losses` learns what the values show. Doing it again adds nothing. Returns
+/// the messages.
 ///
 /// # Errors
 /// When the checkpoints cannot be read or marked.
@@ -78,6 +79,7 @@ pub(crate) fn mark_ended(
     }
     let mut budget_bytes = LOOK_BYTES_MAX;
     clear_by_values(context, row, losses, &mut budget_bytes)?;
+    // What values may clear waits for them; the others need no byte of a checkpoint.
     let mut marked = mark_by_loss(context, row, losses, LossRecord::may_be_cleared)?;
     marked.extend(mark_by_loss_and_values(context, row, losses, &mut budget_bytes)?);
     if by_values {
@@ -89,13 +91,14 @@ pub(crate) fn mark_ended(
     Ok(marked.iter().map(|(info, evidence)| remember(context, row, info, evidence)).collect())
 }
 
-/// Deletes what retention does not keep of the checkpoints that a script wrote itself, now that it is known which are safe: at its end the last ones are
-/// committed at once. A failure only means that they stay until the next commit.
+/// Deletes what retention does not keep of the checkpoints that a script wrote itself, now that it is known which are
+/// safe: at its end the last ones are committed at once. A failure only means that they stay until the next commit.
 pub(crate) fn retire_ended(context: &Context, run: &RunRow, row: &AttemptRow, section: &CheckpointSection) {
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     let Ok(view) = view(&root) else { return };
     let Some(by_default) = kept_by_default(&view) else { return };
     let policy = if keep_variables(section).is_empty() { by_default } else { policy_of(section) };
+    // Nothing is infinitely old: what is suspect, or was left by a fenced attempt, stays.
     let retired = Housekeeper::open(&root, Arc::clone(&context.clock), Arc::clone(&context.ids))
         .and_then(|mut house| house.collect(&policy, f64::INFINITY, false));
     if retired.is_ok() {
@@ -184,8 +187,8 @@ fn mark_by_loss_and_values(
     set(context, row, found)
 }
 
-/// Looks into the newest checkpoint that a resume could take, and as long as its values are not finite into the one before: those before decide whether
-/// such values are of weights or of a buffer. The losses learn what was lost.
+/// Looks into the newest checkpoint that a resume could take, and as long as its values are not finite into the one
+/// before: those before decide whether such values are of weights or of a buffer. The losses learn what was lost.
 fn mark_by_values(
     context: &Context,
     row: &AttemptRow,

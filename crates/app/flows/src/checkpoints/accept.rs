@@ -28,7 +28,8 @@ impl Checkpoints {
         self.note(context, chosen.step, &format!("{purpose}:{}", chosen.manifest_sha256), (&what, why))
     }
 
-    /// Marks that a checkpoint is not unsafe any more, at the remote too; of one step, or the newest that is unsafe. Nothing marks it again.
+    /// Marks that a checkpoint is not unsafe any more, at the remote too; of one step, or the newest that is unsafe.
+    /// Nothing marks it again.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when none is unsafe; when the remote does not answer: then the mark stays.

@@ -283,3 +283,25 @@ fn inputs(manifest: &Manifest) -> String {
         short(&manifest.data_sha256)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a pin is named with its reason and its end where it has them.
+    #[test]
+    fn a_pin_is_a_sentence() {
+        let said = |why: &str, until: Option<&str>| {
+            held(&PinInfo {
+                name: "best".into(),
+                commit: 3,
+                why: why.into(),
+                until: until.map(str::to_owned),
+                at: "2026-01-01T00:00:00Z".into(),
+            })
+        };
+        assert_eq!(said("", None), "The pin `best` holds it.");
+        let until = Some("2026-02-01T00:00:00Z");
+        assert_eq!(said("a paper", until), "The pin `best` holds it until 2026-02-01T00:00:00Z: a paper.");
+    }
+}

@@ -114,8 +114,8 @@ impl Checkpoints {
         self.chosen_among(reference, CheckpointUse::Keep, |_| Ok(()))
     }
 
-    /// The same, for a purpose. An unsafe one is refused unless a person accepted it, with a reason; where one did and named none, it is the
-    /// newest, unsafe or not. So is one of a broken attempt, where its weights would be given on.
+    /// The same, for a purpose. An unsafe one is refused unless a person accepted it, with a reason; where one did and
+    /// named none, it is the newest, unsafe or not. So is one of a broken attempt, where its weights would be given on.
     ///
     /// # Errors
     /// As [`Checkpoints::chosen`]; [`ErrorKind::Usage`] when it may not be used for that.

@@ -9,6 +9,7 @@ use trackway_data::drift::{JointError, KnownColumns, SAMPLED_ROWS_MIN, compare_k
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_tables::profile::Profile;
+use trackway_tables::read::{ReadNote, sentences};
 
 use super::snapshot::{self, aligned, kept_profile};
 use super::table::{ReadObserver, TableRequest, data_error};
@@ -31,7 +32,8 @@ pub struct DriftRequest<'r> {
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table,
-/// or a file that holds no profile; for a column that neither side has; for a joint shift of profiles, or of too few rows.
+/// or a file that holds no profile; for a column that neither side has; for a joint shift of profiles, or of too few rows;
+/// [`ErrorKind::Blocked`] when every row of a side was rejected.
 pub fn drift(
     home: &Home,
     base: &Path,
@@ -53,7 +55,11 @@ pub fn drift(
             true => Profile::of(&mut source, None, &watch).map(|(profile, _)| profile),
             false => Profile::sampled(&mut source, SAMPLED_ROWS_MIN, &watch),
         };
-        profile.map_err(data_error)
+        let profile = profile.map_err(data_error)?;
+        match profile.rows == 0 && profile.rows_rejected > 0 {
+            true => Err(all_rejected(set, profile.rows_rejected, &source.reading())),
+            false => Ok(profile),
+        }
     };
     let (before, after) = aligned(home, profile(reference, "reference")?, profile(current, "current")?)?;
     for (profile, set) in [(&before, "reference"), (&after, "current")] {
@@ -85,6 +91,14 @@ pub fn drift(
     } else {
         report
     })
+}
+
+/// That no row of a side can be compared, with what reading said of it: how it is read, it may be.
+fn all_rejected(set: &str, count: u64, reading: &[ReadNote]) -> AppError {
+    let said = sentences(reading.iter()).join("; ");
+    let message =
+        format!("none of the {count} rows of the {set} side can be read, so nothing can be compared: {said}");
+    AppError::new(ErrorKind::Blocked, message)
 }
 
 fn is_snapshot(home: &Home, base: &Path, request: &TableRequest) -> Result<bool, AppError> {

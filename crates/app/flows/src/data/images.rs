@@ -14,8 +14,8 @@ use super::table::{ReadObserver, TableRequest, data_error};
 /// Reads every file once and checks it, also against masks and a table of labels.
 ///
 /// # Errors
-/// [`trackway_engine::error::ErrorKind::NotFound`] for a path that names nothing; [`trackway_engine::error::ErrorKind::Usage`] for labels that
-/// cannot be read as a table.
+/// [`trackway_engine::error::ErrorKind::NotFound`] for a path that names nothing;
+/// [`trackway_engine::error::ErrorKind::Usage`] for labels that cannot be read as a table.
 pub fn images(
     base: &Path,
     request: &MediaRequest,

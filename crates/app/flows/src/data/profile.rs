@@ -26,8 +26,9 @@ pub struct ProfileRequest {
 /// Reads the data once and describes it. A profile that is kept is masked with the key of the home.
 ///
 /// # Errors
-/// [`NotFound`](trackway_engine::error::ErrorKind::NotFound) for a path that names nothing; [`Usage`](trackway_engine::error::ErrorKind::Usage)
-/// for data that cannot be read as a table or lacks the label; when the profile cannot be saved.
+/// [`NotFound`](trackway_engine::error::ErrorKind::NotFound) for a path that names nothing;
+/// [`Usage`](trackway_engine::error::ErrorKind::Usage) for data that cannot be read as a table or lacks the label; when
+/// the profile cannot be saved.
 pub fn profile(
     home: &Home,
     base: &Path,

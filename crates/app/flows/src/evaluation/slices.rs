@@ -75,8 +75,9 @@ pub fn find(
     })
 }
 
-/// The columns that hold what a model said of a row or how right it was, by their names: a low score says where the model is unsure, a high loss
-/// where it is wrong, and neither anything about the data. Slices are made of those only that are named as features.
+/// The columns that hold what a model said of a row or how right it was, by their names: a low score says where the
+/// model is unsure, a high loss where it is wrong, and neither anything about the data. Slices are made of those only
+/// that are named as features.
 fn predictions_among(roles: &Roles, names: &[&str]) -> Vec<String> {
     let error_columns: Vec<&str> = match &roles.error {
         ErrorSource::Column(error) => vec![error],

@@ -160,3 +160,26 @@ fn hints(findings: &[HomeFinding]) -> Vec<String> {
     }
     hints
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that each hint is given once, for what it helps with, and that other findings have none.
+    #[test]
+    fn hints_follow_from_findings() {
+        let hinted = |kinds: &[HomeFindingKind]| {
+            let finding = |kind: &HomeFindingKind| {
+                let (subject, why) = ("subject".to_owned(), "why".to_owned());
+                HomeFinding { kind: *kind, subject, why }
+            };
+            hints(&kinds.iter().map(finding).collect::<Vec<_>>())
+        };
+        assert_eq!(hinted(&[HomeFindingKind::Leftover, HomeFindingKind::LostFolder]), [""; 0]);
+        let rebuild = "restore it from the files: trackway doctor rebuild";
+        assert_eq!(hinted(&[HomeFindingKind::Ledger, HomeFindingKind::UnknownAttempt]), [rebuild]);
+        let both = hinted(&[HomeFindingKind::ChangedReceipt, HomeFindingKind::SetAside]);
+        assert_eq!(both.len(), 2, "{both:?}");
+        assert!(both[0].contains("trackway resume RUN") && both[1].contains("another program"), "{both:?}");
+    }
+}

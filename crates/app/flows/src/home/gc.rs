@@ -49,9 +49,10 @@ pub struct GcRequest {
     pub dry_run: bool,
 }
 
-/// Deletes what the rule does not keep: the folders of the attempts (logs, flight record) but for their artifacts and what was moved out of a script's way,
-/// their Parquet files, the folders of ended evaluations, and the launches and copied checkpoints of diagnoses. Without a
-/// condition also incomplete files, and the statistics of data that are not compared with any more. Runs that have nothing left are not named.
+/// Deletes what the rule does not keep: the folders of the attempts (logs, flight record) but for their artifacts and
+/// what was moved out of a script's way, their Parquet files, the folders of ended evaluations, and the launches and
+/// copied checkpoints of diagnoses. Without a condition also incomplete files, and the statistics of data that are not
+/// compared with any more. Runs that have nothing left are not named.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] without any rule, or with a wrong condition; when a file cannot be deleted, and then what went

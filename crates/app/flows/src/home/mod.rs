@@ -2,6 +2,7 @@
 //! every digest is verified, and runs of other tools are imported.
 
 pub mod doctor;
+mod done;
 pub mod gc;
 pub mod import;
 mod prune;

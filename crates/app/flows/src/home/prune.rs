@@ -1,57 +1,143 @@
-//! Removes what is kept for some time only: old changes of the feed, and notices that were delivered or given up.
+//! Removes what is kept for some time only: old changes of the feed, and notices that were delivered or given up, with their copies.
 
+use std::path::{Path, PathBuf};
+
+use trackway_api::home::tick::DutyAction;
 use trackway_core::text::counted;
+use trackway_core::{Clock as _, RunId, Timestamp};
 use trackway_engine::error::AppError;
+use trackway_engine::home::changed_at;
 use trackway_engine::{Context, row_copies};
-use trackway_ledger::{KeptBounds, NoticeRow};
+use trackway_formats::layout::RowCopyKind;
+use trackway_ledger::{DeliveryState, KeptBounds};
 
-/// Notices that one tick removes, at most.
+use crate::home::done::Done;
+use crate::home::rebuild::{kind_of_copy, run_folders};
+
+/// Notices that one tick removes, at most; and copies without a row.
 const NOTICES_MAX: u32 = 1_000;
 
-/// Removes what is beyond its bounds, and returns a sentence for each kind; with `dry_run` nothing is removed.
-pub(super) fn prune(context: &Context, dry_run: bool) -> Result<Vec<String>, AppError> {
-    let changes = prune_changes(context, &KeptBounds::CHANGES, dry_run)?;
-    let notices = prune_notices(context, &KeptBounds::NOTICES, dry_run)?;
-    Ok(changes.into_iter().chain(notices).collect())
+/// Removes what is beyond its bounds, with a sentence for each kind; with `dry_run` nothing is removed.
+pub(super) fn prune(context: &Context, dry_run: bool) -> Result<Done, AppError> {
+    let mut done = Done::default();
+    prune_changes(context, &KeptBounds::CHANGES, dry_run, &mut done)?;
+    prune_notices(context, &KeptBounds::NOTICES, dry_run, &mut done)?;
+    prune_copies(context, &KeptBounds::NOTICES, dry_run, &mut done)?;
+    Ok(done)
 }
 
 /// Those of the whole ledger: all its homes have one feed.
-fn prune_changes(context: &Context, bounds: &KeptBounds, dry_run: bool) -> Result<Option<String>, AppError> {
+fn prune_changes(
+    context: &Context,
+    bounds: &KeptBounds,
+    dry_run: bool,
+    done: &mut Done,
+) -> Result<(), AppError> {
     let beyond = context.ledger_read(|ledger| ledger.changes_beyond(bounds))?;
     let Some(count) = beyond.end.checked_sub(beyond.start).filter(|count| *count > 0) else {
-        return Ok(None);
+        return Ok(());
     };
     if !dry_run {
         context.ledger_write(|ledger| ledger.remove_changes(beyond.end))?;
     }
     let what =
         format!("{} of the change feed (up to number {})", counted(count, "old change"), beyond.end - 1);
-    Ok(Some(removed(&what, count, dry_run)))
+    done.lines.push(removed(&what, count, dry_run));
+    done.counts.push((DutyAction::ChangesRemoved, count));
+    Ok(())
 }
 
-fn prune_notices(context: &Context, bounds: &KeptBounds, dry_run: bool) -> Result<Option<String>, AppError> {
+/// Those of the whole ledger, too: a home that is gone does not tick.
+fn prune_notices(
+    context: &Context,
+    bounds: &KeptBounds,
+    dry_run: bool,
+    done: &mut Done,
+) -> Result<(), AppError> {
     let beyond = context.ledger_read(|ledger| ledger.notices_beyond(bounds, NOTICES_MAX))?;
-    if beyond.is_empty() {
-        return Ok(None);
-    }
-    if !dry_run {
-        for notice in &beyond {
-            remove_copy(context, notice)?;
+    let mut copy_count = 0;
+    for notice in &beyond {
+        let copy = row_copies::notice_copy(&context.home, notice).filter(|path| path.exists());
+        copy_count += u64::from(copy.is_some());
+        if !dry_run {
+            // Before its row, by which it is found.
+            copy.iter().try_for_each(|path| remove(context, path))?;
             context.ledger_write(|ledger| ledger.remove_notice(&notice.notice_id))?;
         }
     }
     let count = beyond.len() as u64;
-    let what = format!("{} that arrived or {} given up", counted(count, "old notice"), was(count));
-    Ok(Some(removed(&what, count, dry_run)))
+    if count > 0 {
+        let what = format!("{} that arrived or {} given up", counted(count, "old notice"), was(count));
+        done.lines.push(removed(&what, count, dry_run));
+    }
+    done.counts.extend([(DutyAction::NoticesRemoved, count), (DutyAction::CopiesRemoved, copy_count)]);
+    Ok(())
 }
 
-/// The copy of a notice, if it is here: before its row, by which it is found. A copy in another home stays; a rebuild there puts its row back, and it goes
-/// with the next tick there.
-fn remove_copy(context: &Context, notice: &NoticeRow) -> Result<(), AppError> {
-    let copy = row_copies::notice_copy(&context.home, notice).filter(|path| path.exists());
-    copy.map_or(Ok(()), |path| {
-        context.home.remove(&path).map_err(|error| AppError::file("delete", &path, &error))
-    })
+/// The copies here of notices whose rows another home removed from the ledger that both have.
+fn prune_copies(
+    context: &Context,
+    bounds: &KeptBounds,
+    dry_run: bool,
+    done: &mut Done,
+) -> Result<(), AppError> {
+    let left = copies_without_row(context, bounds)?;
+    if !dry_run {
+        left.iter().try_for_each(|path| remove(context, path))?;
+    }
+    let count = left.len() as u64;
+    if count > 0 {
+        let (noun, verb) = if count == 1 { ("copy", "is") } else { ("copies", "are") };
+        let what = format!("{count} {noun} of old notices that {verb} not in the ledger any more");
+        done.lines.push(removed(&what, count, dry_run));
+    }
+    done.counts.push((DutyAction::CopiesRemoved, count));
+    Ok(())
+}
+
+/// At most [`NOTICES_MAX`]. A copy is not older than its run: those of young runs are not looked at.
+fn copies_without_row(context: &Context, bounds: &KeptBounds) -> Result<Vec<PathBuf>, AppError> {
+    let now = context.clock.now();
+    let is_old = |at: Timestamp| now.seconds_since(at) > bounds.seconds();
+    let mut found = Vec::new();
+    for run_id in run_folders(&context.home).into_iter().filter(|run_id| is_old(run_id.created_at())) {
+        for path in row_copies::files(&context.home.layout.run(run_id).row_copies()) {
+            let is_notice = kind_of_copy(&path) == Some(RowCopyKind::Notice);
+            let is_candidate = is_notice && changed_at(&path).is_some_and(is_old);
+            if is_candidate && is_left(context, run_id, &path, &is_old)? {
+                found.push(path);
+            }
+            if found.len() == NOTICES_MAX as usize {
+                return Ok(found);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether the notice of a copy was removed from the ledger: it ended long ago, or it is as old and the ledger, which
+/// has its run, does not have it. A ledger without the run was lost, and the notice is still sent when it is rebuilt. A
+/// copy that cannot be read is left to `verify`.
+fn is_left(
+    context: &Context,
+    run_id: RunId,
+    path: &Path,
+    is_old: &impl Fn(Timestamp) -> bool,
+) -> Result<bool, AppError> {
+    let kept = row_copies::read(path).ok().and_then(|rows| rows.notice().ok().flatten());
+    let Some((notice, delivery)) = kept else { return Ok(false) };
+    let has_ended = delivery.state != DeliveryState::Waiting;
+    if !is_old(if has_ended { delivery.next_try_at } else { notice.at }) {
+        return Ok(false);
+    }
+    if context.ledger_read(|ledger| ledger.delivery_of(&notice.notice_id))?.is_some() {
+        return Ok(false);
+    }
+    Ok(has_ended || context.ledger_read(|ledger| ledger.run(run_id))?.is_some())
+}
+
+fn remove(context: &Context, path: &Path) -> Result<(), AppError> {
+    context.home.remove(path).map_err(|error| AppError::file("delete", path, &error))
 }
 
 const fn was(count: u64) -> &'static str {
@@ -65,20 +151,19 @@ fn removed(what: &str, count: u64, dry_run: bool) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use trackway_core::name::{Name, Named};
     use trackway_engine::testing::{SETTLES, World};
-    use trackway_ledger::{DeliveryEnd, FeedPage, Ledger, SubjectKind};
+    use trackway_ledger::{
+        DeliveryEnd, FeedPage, KeptRows, Ledger, NoticeRow, OutboxRow, RunRow, SubjectKind,
+    };
 
     use super::*;
 
-    /// Proves that a dry run removes nothing, that old changes are removed with an answer to who has not read them, and that a notice that arrived goes with its
-    /// copy while one that waits stays.
-    #[test]
-    fn what_is_beyond_its_bounds_goes() {
-        let folder = tempfile::tempdir().unwrap();
-        let world = World::new(folder.path(), SETTLES);
-        let context = world.context();
-        let run_id = world.run(&context, "exit 0", "").run_id;
-        let notice = |key: &str| NoticeRow {
+    /// Everything is beyond them.
+    const ALL: KeptBounds = KeptBounds { days: 0.0, count: 0 };
+
+    fn notice(run_id: RunId, key: &str) -> NoticeRow {
+        NoticeRow {
             notice_id: format!("{run_id}:{key}"),
             subject_kind: SubjectKind::Run,
             subject_id: run_id.to_string(),
@@ -86,36 +171,133 @@ mod tests {
             at: run_id.created_at(),
             about: "end".into(),
             document_json: json!({}),
-        };
-        let (arrived, waits) = (notice("end:1"), notice("end:2"));
-        for notice in [&arrived, &waits] {
-            context.ledger_write(|ledger| ledger.post_notice(notice)).unwrap();
         }
-        let id = &arrived.notice_id;
+    }
+
+    fn posted(context: &Context, notice: &NoticeRow) {
+        context.ledger_write(|ledger| ledger.post_notice(notice)).unwrap();
+    }
+
+    fn arrived(context: &Context, notice: &NoticeRow) {
+        let id = &notice.notice_id;
         assert!(context.ledger_write(|ledger| ledger.take_notice(id, 60.0)).unwrap());
         context.ledger_write(|ledger| ledger.end_notice(id, &DeliveryEnd::Delivered)).unwrap();
-        let copy = row_copies::notice_copy(&context.home, &arrived).unwrap();
-        std::fs::write(&copy, "{}").unwrap();
-        let all = KeptBounds { days: 0.0, count: 0 };
+    }
+
+    /// The copy of a notice in a state, last changed long ago.
+    fn kept(context: &Context, notice: &NoticeRow, state: DeliveryState) -> PathBuf {
+        let copy = row_copies::notice_copy(&context.home, notice).unwrap();
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        let rows = KeptRows::of_notice(notice, &OutboxRow::of(notice, state));
+        std::fs::write(&copy, serde_json::to_vec(&rows).unwrap()).unwrap();
+        let file = std::fs::File::options().write(true).open(&copy).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        copy
+    }
+
+    fn known(context: &Context, notice: &NoticeRow) -> bool {
+        context.ledger_read(|ledger| ledger.delivery_of(&notice.notice_id)).unwrap().is_some()
+    }
+
+    /// Proves that a dry run removes nothing, that old changes are removed with an answer to who has not read them, and
+    /// that a notice that arrived goes with its copy while one that waits stays; and that changes and notices are
+    /// counted, not sentences.
+    #[test]
+    fn what_is_beyond_its_bounds_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let run_id = world.run(&context, "exit 0", "").run_id;
+        let [first, second, waits] = ["end:1", "end:2", "end:3"].map(|key| notice(run_id, key));
+        [&first, &second, &waits].into_iter().for_each(|notice| posted(&context, notice));
+        [&first, &second].into_iter().for_each(|notice| arrived(&context, notice));
+        let copy = kept(&context, &first, DeliveryState::Delivered);
         let newest = context.ledger_read(Ledger::newest_change).unwrap();
         for (dry_run, verb) in [(true, "would be"), (false, "were")] {
-            let said = prune_changes(&context, &all, dry_run).unwrap().unwrap();
+            let mut done = Done::default();
+            prune_changes(&context, &ALL, dry_run, &mut done).unwrap();
             let up_to = newest - 1;
-            assert_eq!(
-                said,
-                format!("{up_to} old changes of the change feed (up to number {up_to}) {verb} removed")
-            );
+            let said =
+                format!("{up_to} old changes of the change feed (up to number {up_to}) {verb} removed");
+            assert_eq!(done, Done { counts: vec![(DutyAction::ChangesRemoved, up_to)], lines: vec![said] });
         }
         let answer = context.ledger_read(|ledger| ledger.changes_after(0, None, 10)).unwrap();
         assert_eq!(answer, FeedPage::RemovedUpTo(newest - 1));
-        let said = prune_notices(&context, &all, true).unwrap();
-        assert_eq!(said.as_deref(), Some("1 old notice that arrived or was given up would be removed"));
-        assert!(copy.exists());
-        let said = prune_notices(&context, &all, false).unwrap();
-        assert_eq!(said.as_deref(), Some("1 old notice that arrived or was given up was removed"));
+        for (dry_run, verb) in [(true, "would be"), (false, "were")] {
+            assert!(copy.exists());
+            let mut done = Done::default();
+            prune_notices(&context, &ALL, dry_run, &mut done).unwrap();
+            assert_eq!(done.lines, [format!("2 old notices that arrived or were given up {verb} removed")]);
+            assert_eq!(done.counts, [(DutyAction::NoticesRemoved, 2), (DutyAction::CopiesRemoved, 1)]);
+        }
         assert!(!copy.exists());
-        assert_eq!(prune_notices(&context, &all, false).unwrap(), None);
-        let delivery = |id: &str| context.ledger_read(|ledger| ledger.delivery_of(id)).unwrap();
-        assert!(delivery(id).is_none() && delivery(&waits.notice_id).is_some());
+        let mut done = Done::default();
+        prune_notices(&context, &ALL, false, &mut done).unwrap();
+        assert_eq!((done.lines.len(), done.counts[0].1), (0, 0));
+        assert!(!known(&context, &first) && known(&context, &waits));
+    }
+
+    /// Proves that a notice of another home's run is removed from the ledger that both have, and that nothing of that
+    /// home is made or looked for here.
+    #[test]
+    fn notices_of_other_homes_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let elsewhere = RunId::new(&context.ids);
+        let name = Name::renamed(Named::Run, "theirs");
+        let run = RunRow::planned(elsewhere, &name, "c", json!({}), context.clock.now());
+        context.ledger_write(|ledger| ledger.insert_run(&run, &[])).unwrap();
+        let [ended, waits] = ["end:1", "end:2"].map(|key| notice(elsewhere, key));
+        [&ended, &waits].into_iter().for_each(|notice| posted(&context, notice));
+        arrived(&context, &ended);
+        let mut done = Done::default();
+        prune_notices(&context, &ALL, false, &mut done).unwrap();
+        assert_eq!(done.counts, [(DutyAction::NoticesRemoved, 1), (DutyAction::CopiesRemoved, 0)]);
+        assert!(!known(&context, &ended) && known(&context, &waits));
+        assert!(!context.home.layout.run(elsewhere).folder().exists());
+    }
+
+    /// Proves that a copy goes here some time after its notice ended, although another home removed the row; that one
+    /// which waited goes where the ledger has its run; and that copies stay that are young, have a row, or are all that
+    /// is left of a ledger that was lost.
+    #[test]
+    fn copies_go_whose_rows_another_home_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let run_id = world.run(&context, "exit 0", "").run_id;
+        let [ended, waited, has_row] = ["end:1", "end:2", "end:3"].map(|key| notice(run_id, key));
+        let of_lost = notice(RunId::new(&context.ids), "end:1");
+        posted(&context, &has_row);
+        let goes = [
+            kept(&context, &ended, DeliveryState::Delivered),
+            kept(&context, &waited, DeliveryState::Waiting),
+        ];
+        let stays = [
+            kept(&context, &has_row, DeliveryState::Waiting),
+            kept(&context, &of_lost, DeliveryState::Waiting),
+        ];
+        let found = |days: f64| {
+            let mut paths = copies_without_row(&context, &KeptBounds { days, count: 0 }).unwrap();
+            paths.sort();
+            paths
+        };
+        // Ids are of the clock of this machine, and not of that of the test.
+        let behind = run_id.created_at().as_micros() - context.clock.now().as_micros();
+        world.clock.advance_micros(behind);
+        world.advance_days(89);
+        assert_eq!(found(90.0), Vec::<PathBuf>::new());
+        world.advance_days(2);
+        let mut expected = goes.to_vec();
+        expected.sort();
+        assert_eq!(found(90.0), expected);
+        for dry_run in [true, false] {
+            assert!(goes.iter().all(|path| path.exists()));
+            let mut done = Done::default();
+            prune_copies(&context, &KeptBounds::NOTICES, dry_run, &mut done).unwrap();
+            assert_eq!(done.counts, [(DutyAction::CopiesRemoved, 2)]);
+        }
+        assert!(stays.iter().all(|path| path.exists()) && !goes.iter().any(|path| path.exists()));
     }
 }

@@ -1,16 +1,17 @@
-//! Makes a ledger again from the files of a home: kept rows first, then the attempts' folders. And the other way: a receipt in the ledger that
-//! the home did not keep is kept.
+//! Makes a ledger again from the files of a home: kept rows first, then the attempts' folders. And the other way: a
+//! receipt in the ledger that the home did not keep is kept.
 //!
 //! A ledger that can be read stays and gets what it lacks. One that is missing, empty or damaged is replaced by one
 //! that is made beside it and renamed over it when it is complete; the old one is kept under another name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_api::home::doctor::{LedgerState, RebuiltLedger};
 use trackway_core::name::{Name, Named};
-use trackway_core::{EvaluationId, LaunchKind, RunId, Rung};
+use trackway_core::text::counted;
+use trackway_core::{AttemptId, EvaluationId, LaunchKind, RunId, Rung};
 use trackway_engine::checkpoints::mirror_run;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
@@ -22,16 +23,17 @@ use trackway_files::unlink;
 use trackway_formats::layout::{RowCopy, RowCopyKind};
 use trackway_launch::StoredLaunch;
 use trackway_ledger::{AttemptRow, KeptRows, KnownAttempt, Ledger, RunRow};
+use trackway_records::is_imported_record;
 
 use crate::home::reconcile;
 use crate::home::verify::{is_of_here, was_launched_here};
 use crate::registry::keep_missing_of_all;
 
-const ONLY_IN_THE_LEDGER: [&str; 4] = [
-    "resume proofs, and notes of commands beside attempts",
-    "the lists of files of data sets (`data_snapshot_files`): `trackway data snapshot` records them again",
-    "evaluations that had not ended: evaluate again",
-    "imported runs: import them again with `trackway import`",
+/// Rows of which no file shows whether the old ledger had any.
+const NOT_KNOWN: [&str; 3] = [
+    "events that are part of no receipt, such as pins that ended and notifications that failed",
+    "notices of a version before 27, which kept no copies of them",
+    "imported runs whose records were deleted with `trackway gc`",
 ];
 
 /// Makes the ledger of a home again, or adds what it lacks.
@@ -112,7 +114,9 @@ fn fill(
         other_count: 0,
         failed: Vec::new(),
         missing: Vec::new(),
+        may_be_sent_again_count: 0,
     };
+    let is_new = filling.ledger.is_empty()?;
     for run_id in runs {
         filling.run(*run_id);
     }
@@ -120,9 +124,11 @@ fn fill(
     for run_id in runs {
         filling.evaluations(*run_id);
     }
-    filling.restore_all(&row_copies::files(&home.layout.registry()));
+    filling.other_count += filling.restore_all(&row_copies::files(&home.layout.registry()));
     filling.report_missing()?;
+    let not_known = if is_new { filling.report_lost(runs)? } else { Vec::new() };
     let Filling { ledger, receipt_count, other_count, mut failed, mut missing, .. } = filling;
+    let may_be_sent_again_count = filling.may_be_sent_again_count;
     let location = ledger.location();
     if ledger.is_empty()? {
         let why = failed.first().cloned().unwrap_or_else(|| "no reason is known".into());
@@ -140,10 +146,8 @@ fn fill(
     }
     keep_receipts(&context, &mut failed, &mut missing)?;
     keep_missing_of_all(&context)?;
+    row_copies::keep_waiting_notices(&context, false)?;
     failed.extend(context.set_aside().into_iter().map(|aside| format!("{}: {}", aside.id, aside.why)));
-    missing.extend(
-        ONLY_IN_THE_LEDGER.iter().filter(|_| found != LedgerState::Sound).map(|what| (*what).to_owned()),
-    );
     Ok(RebuiltLedger {
         ledger: location,
         found,
@@ -154,6 +158,8 @@ fn fill(
         other_count: other_count as u64,
         failed,
         missing,
+        not_known,
+        may_be_sent_again_count,
     })
 }
 
@@ -191,6 +197,31 @@ struct Filling<'a> {
     other_count: usize,
     failed: Vec<String>,
     missing: Vec<String>,
+    may_be_sent_again_count: u64,
+}
+
+/// What files of a home show of rows of which it keeps no copies.
+#[derive(Debug, Clone, Copy, Default)]
+struct Traces {
+    /// Runs of `trackway prove`.
+    proof_run_count: u64,
+    /// Data sets whose files are counted and not listed.
+    unlisted_data_count: u64,
+}
+
+/// What the old ledger had and no file has, and of what that cannot be known.
+fn lost(traces: Traces) -> (Vec<String>, Vec<String>) {
+    let Traces { proof_run_count, unlisted_data_count } = traces;
+    let data = (unlisted_data_count > 0).then(|| {
+        format!(
+            "the lists of files of {} (`data_snapshot_files`): `trackway data snapshot` records them again",
+            counted(unlisted_data_count, "data set")
+        )
+    });
+    let proofs = (proof_run_count > 0).then(|| {
+        format!("resume proofs of {} of `trackway prove`: prove again", counted(proof_run_count, "run"))
+    });
+    (data.into_iter().collect(), proofs.into_iter().chain(NOT_KNOWN.map(str::to_owned)).collect())
 }
 
 impl Filling<'_> {
@@ -217,9 +248,20 @@ impl Filling<'_> {
             RowCopyKind::AmendedRun,
             RowCopyKind::Diagnosis,
             RowCopyKind::Checks,
-            RowCopyKind::Notice,
         ] {
             self.other_count += self.restore_all(&about(kind));
+        }
+        self.notices(&about(RowCopyKind::Notice));
+    }
+
+    /// A notice that was being sent when its copy was last written may have arrived: it waits again, and is counted.
+    fn notices(&mut self, files: &[PathBuf]) {
+        for path in files {
+            let added_count = self.restore_all(std::slice::from_ref(path));
+            let kept = row_copies::read(path).ok().and_then(|rows| rows.notice().ok().flatten());
+            let is_in_doubt = kept.is_some_and(|(_, delivery)| delivery.is_in_doubt());
+            self.may_be_sent_again_count += u64::from(added_count > 0 && is_in_doubt);
+            self.other_count += added_count;
         }
     }
 
@@ -299,20 +341,41 @@ impl Filling<'_> {
 
     /// What is named in the files and is not in the ledger.
     fn report_missing(&mut self) -> Result<(), trackway_ledger::LedgerError> {
-        let known = self.ledger.known_attempts()?;
-        for attempt_id in attempt_folders(self.home) {
-            if !known.iter().any(|attempt| attempt.attempt_id == attempt_id) {
-                self.failed.push(format!("{attempt_id}: neither its run nor its launch is in the files"));
-            }
+        let known: HashSet<AttemptId> =
+            self.ledger.known_attempts()?.into_iter().map(|attempt| attempt.attempt_id).collect();
+        let unknown = attempt_folders(self.home).into_iter().filter(|id| !known.contains(id));
+        let (imported, unknown): (Vec<AttemptId>, Vec<AttemptId>) =
+            unknown.partition(|id| is_imported_record(&self.home.layout.attempt(*id).records()));
+        if !imported.is_empty() {
+            let runs = counted(imported.len() as u64, "imported run");
+            let them = if imported.len() == 1 { "it" } else { "them" };
+            self.missing.push(format!("{runs}: import {them} again with `trackway import`"));
         }
+        self.failed
+            .extend(unknown.iter().map(|id| format!("{id}: neither its run nor its launch is in the files")));
         let evaluations = self.ledger.evaluation_ids()?;
         let folders = std::fs::read_dir(self.home.layout.evaluations()).into_iter().flatten().flatten();
         for name in folders.filter_map(|entry| entry.file_name().into_string().ok()) {
             if name.starts_with(EvaluationId::PREFIX) && !evaluations.contains(&name) {
-                self.missing.push(format!("evaluation {name}: its receipt was in the ledger only"));
+                self.missing.push(format!(
+                    "evaluation {name}: no receipt of it was kept, or it had not ended; evaluate again"
+                ));
             }
         }
         Ok(())
+    }
+
+    /// What a ledger that began empty lacks; returns of what that cannot be known.
+    fn report_lost(&mut self, runs: &[RunId]) -> Result<Vec<String>, trackway_ledger::LedgerError> {
+        let mut traces =
+            Traces { unlisted_data_count: self.ledger.data_without_files()?, ..Traces::default() };
+        for run_id in runs {
+            let run = self.ledger.run(*run_id)?;
+            traces.proof_run_count += u64::from(run.is_some_and(|run| run.kind == LaunchKind::Prove));
+        }
+        let (missing, not_known) = lost(traces);
+        self.missing.extend(missing);
+        Ok(not_known)
     }
 }
 
@@ -347,7 +410,8 @@ fn attempt_of(run: &RunRow, launch: &StoredLaunch, folder: &Path) -> AttemptRow 
     row
 }
 
-fn kind_of_copy(path: &Path) -> Option<RowCopyKind> {
+/// What a file with copies of rows is about.
+pub(super) fn kind_of_copy(path: &Path) -> Option<RowCopyKind> {
     RowCopyKind::of_file(path.file_name()?.to_str()?)
 }
 
@@ -356,7 +420,8 @@ fn number_of(path: &Path) -> u32 {
     attempts.first().map_or(u32::MAX, |attempt| attempt.attempt_number)
 }
 
-fn run_folders(home: &Home) -> Vec<RunId> {
+/// The runs with a folder in the home, oldest first.
+pub(super) fn run_folders(home: &Home) -> Vec<RunId> {
     let entries = std::fs::read_dir(home.layout.runs()).into_iter().flatten().flatten();
     let mut found: Vec<RunId> =
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -394,4 +459,20 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 fn rename(from: &Path, to: &Path) -> Result<(), AppError> {
     std::fs::rename(from, to).map_err(|error| AppError::file("rename", from, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that only what left a trace is named as lost, and that the rest is named as not known.
+    #[test]
+    fn what_was_not_there_is_not_lost() {
+        let (missing, not_known) = lost(Traces::default());
+        assert_eq!((missing, not_known), (Vec::new(), NOT_KNOWN.map(str::to_owned).to_vec()));
+        let (missing, not_known) = lost(Traces { proof_run_count: 3, unlisted_data_count: 1 });
+        assert!(missing.len() == 1 && missing[0].contains("files of 1 data set ("), "{missing:?}");
+        assert_eq!(not_known.len(), NOT_KNOWN.len() + 1);
+        assert!(not_known[0].contains("3 runs of `trackway prove`"), "{not_known:?}");
+    }
 }

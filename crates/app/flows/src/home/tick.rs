@@ -3,18 +3,20 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use trackway_api::home::tick::{DutyName, DutyOutcome, TickReport, TickedDuty};
+use trackway_api::home::tick::{DutyAction, DutyCount, DutyName, DutyOutcome, TickReport, TickedDuty};
 use trackway_checkpoint::PinInfo;
 use trackway_core::{RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::notify;
+use trackway_engine::row_copies::keep_waiting_notices;
 use trackway_formats::EventKind;
 use trackway_launch::MachineIdentity;
 use trackway_ledger::{ApprovalRow, DutyAnswer, EventRow, Subject, SubjectEventRow, SubjectKind};
 
 use crate::checkpoints::checkpoints;
+use crate::home::done::Done;
 use crate::home::{prune, reconcile};
 
 /// What the events of a tick come from.
@@ -43,8 +45,8 @@ fn holder(context: &Context) -> Result<String, AppError> {
     Ok(format!("`{}`, process {}, {:032x}", machine.host, std::process::id(), context.ids.next_ulid()))
 }
 
-/// What the duties of a home are done for: the engine that launches on its machine. The homes of two machines may have one path, so that the
-/// number of the folder is part of it.
+/// What the duties of a home are done for: the engine that launches on its machine. The homes of two machines may have
+/// one path, so that the number of the folder is part of it.
 fn subject(home: &Home) -> Subject {
     let given = home.folder();
     let folder = std::fs::canonicalize(given).unwrap_or_else(|_| given.to_owned());
@@ -64,7 +66,8 @@ fn duty(context: &Context, name: DutyName, holder: &str, dry_run: bool) -> Resul
         DutyAnswer::NotDue { seconds_left } => (DutyOutcome::NotDue, seconds_left, None),
         DutyAnswer::HeldBy { holder, seconds_left } => (DutyOutcome::Held, seconds_left, Some(holder)),
     };
-    Ok(TickedDuty { name, outcome, lines: Vec::new(), why, next_seconds: Some(next_seconds) })
+    let (counts, lines) = (Vec::new(), Vec::new());
+    Ok(TickedDuty { name, outcome, counts, lines, why, next_seconds: Some(next_seconds) })
 }
 
 /// Does a duty that is this process's, and ends it; a duty that failed is due again as one that was done.
@@ -75,16 +78,18 @@ fn carried_out(
     dry_run: bool,
 ) -> Result<TickedDuty, AppError> {
     let done = match name {
-        DutyName::Reap if dry_run => reconcile::ended_without_supervisor(context),
-        DutyName::Reap => reconcile::reconcile(context),
+        DutyName::Reap => reap(context, dry_run),
         DutyName::Approvals => end_approvals(context, dry_run),
         DutyName::Pins => end_pins(context, dry_run),
-        DutyName::Outbox => notify::deliver_due(context, dry_run),
+        DutyName::Outbox => deliver(context, dry_run),
         DutyName::Prune => prune::prune(context, dry_run),
     };
-    let (outcome, lines, why) = match done {
-        Ok(lines) => (if dry_run { DutyOutcome::Due } else { DutyOutcome::Done }, lines, None),
-        Err(error) => (DutyOutcome::Failed, Vec::new(), Some(error.message)),
+    let (outcome, counts, lines, why) = match done {
+        Ok(done) => {
+            let outcome = if dry_run { DutyOutcome::Due } else { DutyOutcome::Done };
+            (outcome, counts_of(name, &done.counts), done.lines, None)
+        }
+        Err(error) => (DutyOutcome::Failed, Vec::new(), Vec::new(), Some(error.message)),
     };
     let mut next_seconds = None;
     if !dry_run {
@@ -93,12 +98,45 @@ fn carried_out(
         context.ledger_write(|ledger| ledger.end_duty(name.as_str(), subject, holder, end))?;
         next_seconds = Some(every as f64);
     }
-    Ok(TickedDuty { name, outcome, lines, why, next_seconds })
+    Ok(TickedDuty { name, outcome, counts, lines, why, next_seconds })
+}
+
+/// Every action of a duty with its count, also those that were done to nothing.
+fn counts_of(name: DutyName, counted: &[(DutyAction, u64)]) -> Vec<DutyCount> {
+    let count = |action: DutyAction| -> u64 {
+        counted.iter().filter(|(of, _)| *of == action).map(|(_, count)| count).sum()
+    };
+    name.actions().iter().map(|action| DutyCount { action: *action, count: count(*action) }).collect()
+}
+
+fn reap(context: &Context, dry_run: bool) -> Result<Done, AppError> {
+    let reconciled = match dry_run {
+        true => reconcile::ended_without_supervisor(context)?,
+        false => reconcile::reconcile(context)?,
+    };
+    let counts = vec![
+        (DutyAction::AttemptsSealed, reconciled.sealed_count),
+        (DutyAction::EvaluationsEnded, reconciled.ended_count),
+    ];
+    Ok(Done { counts, lines: reconciled.lines })
+}
+
+/// First the copies: what is delivered then is kept as such.
+fn deliver(context: &Context, dry_run: bool) -> Result<Done, AppError> {
+    let copy_count = keep_waiting_notices(context, dry_run)?;
+    let delivered = notify::deliver_due(context, dry_run)?;
+    let counts = vec![
+        (DutyAction::NoticesTried, delivered.tried_count),
+        (DutyAction::NoticesDelivered, delivered.arrived_count),
+        (DutyAction::NoticesGivenUp, delivered.given_up_count),
+        (DutyAction::CopiesWritten, copy_count),
+    ];
+    Ok(Done { counts, lines: delivered.lines })
 }
 
 /// Writes down which approvals have ended, once each.
-fn end_approvals(context: &Context, dry_run: bool) -> Result<Vec<String>, AppError> {
-    let mut lines = Vec::new();
+fn end_approvals(context: &Context, dry_run: bool) -> Result<Done, AppError> {
+    let (mut count, mut lines) = (0, Vec::new());
     for model in context.ledger_read(trackway_ledger::Ledger::models)? {
         let approvals = context.ledger_read(|ledger| ledger.approvals_of_model(&model.model))?;
         let known = Subject::new(SubjectKind::Model, model.model.as_str());
@@ -109,9 +147,10 @@ fn end_approvals(context: &Context, dry_run: bool) -> Result<Vec<String>, AppErr
             }
             let would = if dry_run { "it would be written down that " } else { "" };
             lines.push(format!("model `{}`: {would}{}", model.model, event.message));
+            count += 1;
         }
     }
-    Ok(lines)
+    Ok(Done { counts: vec![(DutyAction::ApprovalsExpired, count)], lines })
 }
 
 /// The events of approvals that have ended and of which none is known.
@@ -137,39 +176,46 @@ fn ended(approvals: &[ApprovalRow], known: &[SubjectEventRow], now: Timestamp) -
     over.map(event).filter(is_new).collect()
 }
 
-/// Takes the pins away whose time is over, of the runs of this home. A run whose checkpoints cannot be read is named, and the others follow.
-fn end_pins(context: &Context, dry_run: bool) -> Result<Vec<String>, AppError> {
-    let mut lines = Vec::new();
+/// Takes the pins away whose time is over, of the runs of this home. A run whose checkpoints cannot be read is named,
+/// and the others follow.
+fn end_pins(context: &Context, dry_run: bool) -> Result<Done, AppError> {
+    let (mut count, mut lines) = (0, Vec::new());
     for run_id in context.ledger_read(trackway_ledger::Ledger::runs_with_pins)? {
         if context.home.layout.run(run_id).folder().is_dir() {
-            let ended = end_pins_of(context, run_id, dry_run);
-            lines.extend(ended.unwrap_or_else(|error| vec![format!("run {run_id}: {}", error.message)]));
+            match end_pins_of(context, run_id, dry_run) {
+                Ok(expired) => {
+                    count += expired.len() as u64;
+                    lines.extend(expired.iter().map(|pin| pin_sentence(run_id, &pin.name, dry_run)));
+                }
+                Err(error) => lines.push(format!("run {run_id}: {}", error.message)),
+            }
         }
     }
-    Ok(lines)
+    Ok(Done { counts: vec![(DutyAction::PinsRemoved, count)], lines })
 }
 
-fn end_pins_of(context: &Context, run_id: RunId, dry_run: bool) -> Result<Vec<String>, AppError> {
+fn pin_sentence(run_id: RunId, name: &str, dry_run: bool) -> String {
+    match dry_run {
+        true => format!("run {run_id}: the pin `{name}` would be taken away: its time is over"),
+        false => format!("run {run_id}: the pin `{name}` was taken away: its time is over"),
+    }
+}
+
+fn end_pins_of(context: &Context, run_id: RunId, dry_run: bool) -> Result<Vec<PinInfo>, AppError> {
     let of_run = checkpoints(context, run_id)?;
     let expired = of_run.end_expired_pins(true)?;
-    let mut lines = Vec::new();
+    if dry_run || expired.is_empty() {
+        return Ok(expired);
+    }
     for pin in &expired {
         let message = format!("the pin `{}` has ended", pin.name);
-        lines.push(match dry_run {
-            true => format!("run {run_id}: the pin `{}` would be taken away: its time is over", pin.name),
-            false => format!("run {run_id}: {message}"),
-        });
-        if !dry_run {
-            let event = pin_expired(run_id, pin, context.clock.now(), message);
-            context.ledger_write(|ledger| ledger.append_event(&event))?;
-        }
+        let event = pin_expired(run_id, pin, context.clock.now(), message);
+        context.ledger_write(|ledger| ledger.append_event(&event))?;
     }
     // After their events: a tick that was killed in between is repeated by the next one.
-    if !dry_run && !expired.is_empty() {
-        of_run.end_expired_pins(false)?;
-        of_run.mirror(context)?;
-    }
-    Ok(lines)
+    of_run.end_expired_pins(false)?;
+    of_run.mirror(context)?;
+    Ok(expired)
 }
 
 /// The event of a pin whose time is over: the same again at each look.
@@ -203,8 +249,8 @@ mod tests {
         }
     }
 
-    /// Proves that the duties of a home are the same by whatever path it is reached, and those of another home that is at the same path, as on another
-    /// machine, are others.
+    /// Proves that the duties of a home are the same by whatever path it is reached, and those of another home that is
+    /// at the same path, as on another machine, are others.
     #[test]
     fn a_home_is_known_by_its_inode() {
         let folder = tempfile::tempdir().unwrap();
@@ -220,6 +266,17 @@ mod tests {
         let second = of(&path);
         assert!(second.id != first.id && of(&old).id != second.id, "{first} {second}");
         assert!(second.id.starts_with("local:/"), "{second}");
+    }
+
+    /// Proves that each action of a duty has a count, whether it was done to something or not, and that what was done
+    /// is counted and not what is said of it.
+    #[test]
+    fn each_action_is_counted() {
+        let counts = counts_of(DutyName::Prune, &[(DutyAction::NoticesRemoved, 3)]);
+        let counts: Vec<_> = counts.iter().map(|one| (one.action.as_str(), one.count)).collect();
+        assert_eq!(counts, [("changes_removed", 0), ("notices_removed", 3), ("copies_removed", 0)]);
+        let actions = DutyName::ALL.iter().flat_map(|name| name.actions());
+        assert_eq!(actions.count(), DutyAction::ALL.len());
     }
 
     /// Proves that an approval whose time is over becomes an event of its model, once, and that others become none.

@@ -1,6 +1,6 @@
-//! Recomputes every digest that the ledger and the home hold: receipts, evaluations, verdicts of gates, checkpoints, outputs, artifacts, sources,
-//! kept bytes of data; and compares the rows of checkpoints with their logs, and rows with the copies that are kept of them. What none of
-//! this proves is named.
+//! Recomputes every digest that the ledger and the home hold: receipts, evaluations, verdicts of gates, checkpoints,
+//! outputs, artifacts, sources, kept bytes of data; and compares the rows of checkpoints with their logs, and rows with
+//! the copies that are kept of them. What none of this proves is named.
 
 mod copies;
 
@@ -49,7 +49,7 @@ const OF_ALL: &str =
 const OF_FILES: &str = "files, and rows of which a copy is kept (`trackway verify`)";
 
 /// Differences that are listed.
-const LISTED_MAX: usize = 1_000;
+pub const LISTED_MAX: usize = 1_000;
 /// The file of a checkpoint's manifest.
 const MANIFEST: &str = trackway_formats::checkpoint_manifest::MANIFEST_FILE_NAME;
 
@@ -164,8 +164,8 @@ pub(crate) fn was_launched_here(context: &Context, row: &AttemptRow) -> bool {
     !is_imported && (is_own || own.folder().exists() || launch.exists())
 }
 
-/// Whether `trackway gc` deleted the files of an attempt: they are gone, and the ledger has that it was done for its run, or for the one that
-/// its run evaluated or diagnosed.
+/// Whether `trackway gc` deleted the files of an attempt: they are gone, and the ledger has that it was done for its
+/// run, or for the one that its run evaluated or diagnosed.
 fn was_cleared(context: &Context, row: &AttemptRow) -> Result<bool, AppError> {
     if !attempt_files::are_gone(&context.home.layout, row.attempt_id) {
         return Ok(false);
@@ -575,9 +575,8 @@ fn mirror(context: &Context, run_id: RunId, found: &mut Found<'_>) -> Result<(),
     };
     let errors = log_faults(context, run_id);
     if !errors.is_empty() {
-        for why in errors {
-            found.take(SealedKind::Mirror, run_id, &run_id.to_string(), Looked::Differs(why));
-        }
+        let id = run_id.to_string();
+        found.differs_in(SealedKind::Mirror, run_id, errors.into_iter().map(|why| (id.clone(), why)));
         return Ok(());
     }
     match stale_rows(context, &run) {
@@ -589,11 +588,13 @@ fn mirror(context: &Context, run_id: RunId, found: &mut Found<'_>) -> Result<(),
             if stale.is_empty() {
                 let looked = if is_open { Looked::Open } else { Looked::Holds };
                 found.take(SealedKind::Mirror, run_id, &run_id.to_string(), looked);
+                return Ok(());
             }
-            for (row, _) in stale {
+            let faults = stale.into_iter().map(|(row, _)| {
                 let why = format!("the log of its root says `{}`, and the ledger another thing", row.state);
-                found.take(SealedKind::Mirror, run_id, &row.object_prefix, Looked::Differs(why));
-            }
+                (row.object_prefix, why)
+            });
+            found.differs_in(SealedKind::Mirror, run_id, faults);
         }
         Err(error) => {
             let why = format!("the log of its checkpoints: {}", error.message);
@@ -654,6 +655,27 @@ impl Found<'_> {
         }
     }
 
+    /// One thing that differs in one or several places, each with why: it is counted once.
+    fn differs_in(
+        &mut self,
+        kind: SealedKind,
+        run_id: RunId,
+        places: impl Iterator<Item = (String, String)>,
+    ) {
+        for (number, (id, why)) in places.enumerate() {
+            match number {
+                0 => self.take(kind, run_id, &id, Looked::Differs(why)),
+                _ => self.list(Differing { kind, run_id: Some(run_id), id, why }),
+            }
+        }
+    }
+
+    fn list(&mut self, differing: Differing) {
+        if self.differs.len() < LISTED_MAX {
+            self.differs.push(differing);
+        }
+    }
+
     fn take(&mut self, kind: SealedKind, run_id: impl Into<Option<RunId>>, id: &str, looked: Looked) {
         let counts = self.kinds.entry(kind).or_insert(VerifiedKind {
             kind,
@@ -670,10 +692,27 @@ impl Found<'_> {
         };
         *count += 1;
         (self.watching)(kind, *count);
-        if let Looked::Differs(why) = looked
-            && self.differs.len() < LISTED_MAX
-        {
-            self.differs.push(Differing { kind, run_id: run_id.into(), id: id.into(), why });
+        if let Looked::Differs(why) = looked {
+            self.list(Differing { kind, run_id: run_id.into(), id: id.into(), why });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a log with several faults is one log that differs, and that each fault is listed.
+    #[test]
+    fn what_differs_is_counted_once() {
+        let run_id: RunId = "run_00000000000000000000000001".parse().unwrap();
+        let watching = |_: SealedKind, _: u64| {};
+        let mut found = Found { watching: &watching, kinds: BTreeMap::new(), differs: Vec::new() };
+        let faults =
+            ["entry 2 is damaged", "entry 5 is missing"].map(|why| ("log".to_owned(), why.to_owned()));
+        found.differs_in(SealedKind::Mirror, run_id, faults.into_iter());
+        found.differs_in(SealedKind::Mirror, run_id, std::iter::empty());
+        assert_eq!((found.kinds[&SealedKind::Mirror].differ_count, found.differs.len()), (1, 2));
+        assert!(found.differs.iter().all(|one| one.run_id == Some(run_id)));
     }
 }

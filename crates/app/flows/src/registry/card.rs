@@ -136,8 +136,8 @@ fn front_matter(text: &mut Markdown, facts: &CardFacts) {
     md!(text, "---\n");
 }
 
-/// JSON is YAML: a value on one line needs no other quoting. What begins a tag or an entity of HTML is escaped, since a page that does not read
-/// front matter shows it as text of the document.
+/// JSON is YAML: a value on one line needs no other quoting. What begins a tag or an entity of HTML is escaped, since a
+/// page that does not read front matter shows it as text of the document.
 struct Yaml<'a>(&'a Value);
 
 impl Put for Yaml<'_> {

@@ -91,8 +91,9 @@ pub struct Approve {
 /// Moves a version to a stage, if its evidence allows it.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] for a deployment with another stage than production; [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when `expect` does not hold, or the model changed meanwhile. A
-/// refusal is not an error but a result.
+/// [`ErrorKind::Usage`] for a deployment with another stage than production; [`ErrorKind::NotFound`];
+/// [`ErrorKind::Integrity`] when `expect` does not hold, or the model changed meanwhile. A refusal is not an error but
+/// a result.
 pub fn promote_model(
     context: &Context,
     request: &PromoteRequest,
@@ -494,4 +495,42 @@ fn expected(what: &str, is: Option<Version>, expect: Option<Option<Version>>) ->
     let message = format!("{what} is {}, not {}", named(is), named(expect));
     Err(AppError::new(ErrorKind::Integrity, message)
         .hint("it was changed in the meantime: check it, then try again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the newest times in production are named, newest first, and how many there are before them.
+    #[test]
+    fn the_newest_times_in_production_are_named() {
+        let at = |day: i64| Timestamp::from_micros(day * 86_400_000_000);
+        let release = |version: Version, from: i64, until: Option<i64>| Release {
+            version,
+            from: at(from),
+            until: until.map(at),
+        };
+        assert_eq!(listed(&[release(2, 3, None)]), format!("version 2 (since {})", at(3)));
+        let all = [1, 2, 3, 4, 5, 6].map(|version: Version| {
+            let day = i64::from(version);
+            release(version, day, Some(day + 1))
+        });
+        let said = listed(&all);
+        let newest = format!("version 6 ({} to {}), version 5 (", at(6), at(7));
+        assert!(said.starts_with(&newest) && said.ends_with(", and 2 more before"), "{said}");
+        assert!(!said.contains("version 2 "), "{said}");
+    }
+
+    /// Proves that a change is refused where another one was made before it, with both versions, and not where none was
+    /// expected.
+    #[test]
+    fn a_change_in_the_meantime_is_refused() {
+        let refused = |is, expect| expected("production", is, expect).map_err(|error| error.message).err();
+        assert_eq!(refused(Some(2), None), None);
+        assert_eq!(refused(Some(2), Some(Some(2))), None);
+        let other = refused(None, Some(Some(3)));
+        assert_eq!(other.as_deref(), Some("production is nothing, not version 3"));
+        let first = refused(Some(2), Some(None));
+        assert_eq!(first.as_deref(), Some("production is version 2, not nothing"));
+    }
 }

@@ -427,8 +427,9 @@ fn usage(message: String) -> AppError {
 mod tests {
     use super::*;
 
-    /// Proves mean, spread and the corrected interval by numbers that were computed by hand, that the interval of a fraction or of a number that is never negative
-    /// respects its range, and that a fold that does not count leaves no summary.
+    /// Proves mean, spread and the corrected interval by numbers that were computed by hand, that the interval of a
+    /// fraction or of a number that is never negative respects its range, and that a fold that does not count leaves no
+    /// summary.
     #[test]
     fn folds_are_summed_up() {
         let metric = folded_metric("grade", &[0.8, 0.9, 0.85], 0.5, 300);

@@ -98,3 +98,33 @@ fn not_committed(event: &EventRow) -> Option<(String, String)> {
     let text = |name: &str| Some(fields.get(name)?.as_str()?.to_owned());
     Some((text("path")?, text("why")?))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use trackway_core::{RunId, Timestamp};
+
+    use super::*;
+
+    /// Proves that a script is said to have read no checkpoint only where one was planned for this attempt.
+    #[test]
+    fn only_a_planned_checkpoint_can_be_left_unread() {
+        let run_id: RunId = "run_00000000000000000000000001".parse().unwrap();
+        let [mine, other]: [AttemptId; 2] =
+            ["att_00000000000000000000000001", "att_00000000000000000000000002"]
+                .map(|id| id.parse().unwrap());
+        let at = Timestamp::from_micros(0);
+        let is_unread = |attempt_id: AttemptId, fields: serde_json::Value| {
+            let event = EventRow {
+                attempt_id: Some(attempt_id),
+                fields_json: Some(fields),
+                ..EventRow::of_run(run_id, EventKind::CheckpointOtherResume, at, String::new())
+            };
+            read_none(&[event], mine)
+        };
+        assert!(is_unread(mine, json!({ "read": "none", "planned_step": 10 })));
+        assert!(!is_unread(other, json!({ "read": "none", "planned_step": 10 })));
+        assert!(!is_unread(mine, json!({ "read": "none", "planned_step": null })));
+        assert!(!is_unread(mine, json!({ "read": "other", "planned_step": 10 })));
+    }
+}

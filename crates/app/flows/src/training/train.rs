@@ -27,7 +27,7 @@ use crate::checkpoints;
 use crate::evaluation::evaluate::{self, EvaluationSubject};
 use crate::training::next_step::next_of;
 use crate::training::preflight::{
-    PreflightEvent, PreflightReporter, Selection, Verdict, check, record, recorded,
+    OFFER, PreflightEvent, PreflightReporter, Selection, Verdict, check, record, recorded,
 };
 use crate::training::start::read_start;
 
@@ -205,8 +205,8 @@ fn tell(context: &Context, run_id: RunId, kind: EventKind, message: String) -> R
 }
 
 /// Resumes a run whose supervisor is gone: attaches to its live attempt, or continues with what was decided. For one
-/// that completed, what is not at its remote yet is sent there. `accepts_unsafe`: why it continues from the newest checkpoint although that is
-/// unsafe; `None`: it does not.
+/// that completed, what is not at its remote yet is sent there. `accepts_unsafe`: why it continues from the newest
+/// checkpoint although that is unsafe; `None`: it does not.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::NotFound`]; `Usage` when another supervisor has it or it is at its end.
@@ -267,10 +267,12 @@ fn check_again(
     if prepared.job.run_file.is_none() || selection.skip_all.is_some() {
         return Ok(());
     }
-    // A rehearsal is for the first launch.
+    // A rehearsal is for the first launch. What is free now is less by what the run wrote, and the launcher compares
+    // the rest at the launch.
     let mut selection = selection.clone();
-    let left_out = "the run continues: nothing is rehearsed again".to_owned();
-    selection.skip.push(Skipped { check: "rehearsal".into(), why: left_out });
+    let continues = "the run continues: nothing is rehearsed or compared with its launcher again";
+    let left_out = ["rehearsal", OFFER].map(|check| Skipped { check: check.into(), why: continues.into() });
+    selection.skip.extend(left_out);
     let report = check(context, (&prepared.job, &prepared.capture, None), &selection, &Unheard)?;
     let message = format!("pre-flight again: {}; {why}", report.verdict);
     let findings =

@@ -47,9 +47,10 @@ fn parent_of<'a>(attempt: &AttemptRow, all: &'a [AttemptRow]) -> Option<&'a Atte
     all.iter().find(|candidate| candidate.attempt_id == parent)
 }
 
-/// Steps of a training attempt that did not succeed which do not count: those that its follower trained again; without one, those after its last
-/// committed step that is safe, and where it committed none all that it made, since a resume has nothing else to continue from. `begins`: the first step
-/// that the first attempt of the rung recorded, which is where a script begins that continues from nothing.
+/// Steps of a training attempt that did not succeed which do not count: those that its follower trained again; without
+/// one, those after its last committed step that is safe, and where it committed none all that it made, since a resume
+/// has nothing else to continue from. `begins`: the first step that the first attempt of the rung recorded, which is
+/// where a script begins that continues from nothing.
 fn lost_steps(
     attempt: &AttemptRow,
     follower: Option<&AttemptRow>,
@@ -117,7 +118,8 @@ mod tests {
     use super::*;
 
     /// Proves that a follower which continued lost what came after its checkpoint, one that began again everything, whatever steps a script
-    /// prints, and that without a follower or a checkpoint all steps that an attempt made are lost; that one which succeeded, or was no training, lost none.
+    /// prints, and that without a follower or a checkpoint all steps that an attempt made are lost; that one which
+    /// succeeded, or was no training, lost none.
     #[test]
     fn what_a_follower_trains_again_is_lost() {
         let ids = SequentialIds::default();

@@ -38,10 +38,10 @@ use trackway_engine::attempt_data::SetsRead;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::good_runs::{blessed_because, good_runs};
 use trackway_engine::json_file::read_if_sound;
-use trackway_engine::reporter::{QueueWait, Stream};
+use trackway_engine::reporter::Stream;
 use trackway_engine::rows::{health_report, rung_of};
 use trackway_engine::run::detect::detections_of;
-use trackway_engine::run::queue::waits;
+use trackway_engine::run::queue::{Waiting, waiting};
 use trackway_engine::run::remote::read_status;
 use trackway_engine::run::{StoredJob, refused_by_budget};
 use trackway_engine::stored::stored_plan;
@@ -113,18 +113,25 @@ pub fn explain_with_curves(context: &Context, subject: Found) -> Result<Explanat
     Ok(page)
 }
 
-/// A run that was never launched: it waits for a place in its queue, was stopped while it did, pre-flight forbade it, or a user stopped it before.
+/// A run that was never launched: it waits for a place in its queue, lost its supervisor or was stopped while it did,
+/// pre-flight forbade it, or a user stopped it before.
 fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, AppError> {
     let preflight = recorded(context, run.run_id)?;
     let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
-    let wait = if run.state == RunState::Waiting { waits(context, &events) } else { None };
+    let waiting = waiting(context, run)?;
     let left = left_queue(run, &events);
-    if preflight.is_empty() && wait.is_none() && left.is_none() {
+    let waits = waiting.queue.is_some() || waiting.unsupervised;
+    if preflight.is_empty() && !waits && left.is_none() {
         let message = format!("run `{}` has no attempt to explain", run.name);
         return Err(AppError::new(ErrorKind::NotFound, message));
     }
     Ok(Explanation {
-        run: run_card(context, run)?,
+        next_actions: match left {
+            _ if waits => waiting_actions(run, &waiting, needs_full_command(context, run.run_id)),
+            Some(queue) => vec![rejoin_action(run, queue, needs_full_command(context, run.run_id))],
+            None => unlaunched_actions(run, &preflight),
+        },
+        run: run_card(context, run, waiting)?,
         short: Vec::new(),
         since_last_good: since_last_good(context, run, None)?,
         attempt: None,
@@ -132,11 +139,6 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         rungs: Vec::new(),
         parent_diff: None,
         data: data_card(context, run, None)?,
-        next_actions: match (&wait, left) {
-            (Some(wait), _) => waiting_actions(run, wait),
-            (None, Some(queue)) => vec![rejoin_action(run, queue, needs_full_command(context, run.run_id))],
-            (None, None) => unlaunched_actions(run, &preflight),
-        },
         preflight,
         detections: Vec::new(),
         diagnoses: Vec::new(),
@@ -191,6 +193,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let evaluations = evaluate::evaluations_of(context, run.run_id)?;
     let way_back = way_back_action(context, run, attempt, &attempts, &detections)?;
     let facts = next_facts(context, (run, attempt), &retries, &events, &evaluations)?;
+    let waiting = waiting(context, run)?;
     let health = health_card(context, run, attempt)?;
     let failure = suspects::failure(attempt, health.as_ref());
     let since_last_good = since_last_good(context, run, Some(attempt))?;
@@ -220,6 +223,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         reads_checkpoints: attempts.iter().any(|attempt| attempt.resumed_from_step.is_some()),
         warnings: warnings::warnings(attempt.attempt_id, &events),
         signs,
+        is_unsupervised: waiting.unsupervised,
         ..facts
     };
     let evident = |found: Detection| match found.attempt_id == attempt.attempt_id {
@@ -229,7 +233,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let highest = attempts.iter().flat_map(|it| [it.last_step, it.last_committed_step]).flatten().max();
     let steps = steps_are(&context.home.layout.run(run.run_id), highest);
     let page = Explanation {
-        run: run_card(context, run)?,
+        run: run_card(context, run, waiting)?,
         short: Vec::new(),
         since_last_good,
         attempt: Some(attempt_card(context, attempt)?),
@@ -481,7 +485,8 @@ fn without_files(row: Option<&AttemptRow>, folder: &Path) -> AppError {
     AppError::new(ErrorKind::NotFound, message)
 }
 
-fn run_card(context: &Context, run: &RunRow) -> Result<ExplainedRun, AppError> {
+fn run_card(context: &Context, run: &RunRow, waiting: Waiting) -> Result<ExplainedRun, AppError> {
+    let Waiting { queue, unsupervised } = waiting;
     Ok(with_fields_of!(
         ExplainedRun,
         &run,
@@ -490,6 +495,8 @@ fn run_card(context: &Context, run: &RunRow) -> Result<ExplainedRun, AppError> {
             note, hidden_at,
         ],
         amendments: context.amendments_of_run(run.run_id)?,
+        queue,
+        unsupervised,
     ))
 }
 
@@ -589,14 +596,14 @@ fn running_seconds(context: &Context, attempt: &AttemptRow) -> Option<f64> {
     Some(context.clock.now().seconds_since(started).max(0.0))
 }
 
-/// What a person does about a run that waits in a queue.
-fn waiting_actions(run: &RunRow, wait: &QueueWait) -> Vec<String> {
-    let run_id = run.run_id;
-    vec![
-        format!("{wait}; follow it: trackway watch {run_id}"),
-        format!("if no process of it lives, let it wait again: trackway resume {run_id}"),
-        format!("end it: trackway stop {run_id}"),
-    ]
+/// What a person does about a run that was not launched yet. `has_secret`: its command has one, and is not stored.
+fn waiting_actions(run: &RunRow, waiting: &Waiting, has_secret: bool) -> Vec<String> {
+    let [first, end] = next::while_it_waits(run.run_id, waiting.unsupervised);
+    let first = if waiting.unsupervised && has_secret { next::AGAIN.to_owned() } else { first };
+    match run.state {
+        RunState::Waiting => vec![first, end],
+        _ => vec![first],
+    }
 }
 
 /// The queue of a run that was never launched, since it was stopped while it waited there.
@@ -714,6 +721,7 @@ fn next_facts(
             .ok()
             .flatten()
             .and_then(|refused| refused.hints.into_iter().next()),
+        is_unsupervised: false,
     })
 }
 

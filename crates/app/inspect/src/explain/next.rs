@@ -95,6 +95,8 @@ pub struct NextFacts {
     pub needs_full_command: bool,
     /// What to do instead, where a resume is refused since a budget of the run is spent.
     pub instead_of_resume: Option<String>,
+    /// Whether it waits and no process supervises it: nothing happens before it is resumed.
+    pub is_unsupervised: bool,
 }
 
 /// The step that a resume continues from: where the newest checkpoint is unsafe, the newest one that is safe.
@@ -125,7 +127,10 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
         actions.push(format!("see its result: trackway explain {run_id}"));
     }
     if facts.state == RunState::Waiting && kind == LaunchKind::Train {
-        actions.push(format!("launch its next attempt: trackway resume {run_id}"));
+        actions.extend(while_it_waits(run_id, facts.is_unsupervised));
+    } else if facts.is_unsupervised && kind == LaunchKind::Train {
+        // It left its queue and was not launched before its supervisor was killed: a stop finds nothing to end.
+        actions.extend(while_it_waits(run_id, true).into_iter().take(1));
     }
     if let Some(kind) = facts.diagnosis {
         actions.push(format!("{}: trackway diagnose {attempt_id}", promise(kind, facts.may_have_ranks)));
@@ -170,6 +175,15 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
     }
 }
 
+/// What a person does about a run that waits: its supervisor, where it has one, continues it, and a resume is refused.
+pub(super) fn while_it_waits(run_id: RunId, is_unsupervised: bool) -> [String; 2] {
+    let first = match is_unsupervised {
+        true => format!("no process supervises it; let it continue: trackway resume {run_id}"),
+        false => format!("it continues by itself; follow it: trackway watch {run_id}"),
+    };
+    [first, format!("end it: trackway stop {run_id}")]
+}
+
 /// The actions about a run of which a resume is refused: in the place of those that would need it, what is done instead.
 fn without_resume(
     mut actions: Vec<String>,
@@ -185,8 +199,8 @@ fn without_resume(
     let is_over = facts.state.is_final() && !reason.is_success();
     if is_over && may_resume(facts.kind, facts.state, Some(reason)) {
         actions.push(instead.into());
-    } else if facts.state == RunState::Waiting && facts.kind == LaunchKind::Train {
-        actions.push(format!("if its supervisor has ended: {instead}"));
+    } else if facts.is_unsupervised {
+        actions.push(instead.into());
     }
     actions
 }
@@ -378,7 +392,38 @@ mod tests {
             lacks_run_file: false,
             needs_full_command: false,
             instead_of_resume: None,
+            is_unsupervised: false,
         }
+    }
+
+    /// Proves that a run which waits is resumed only where no process supervises it, since the resume is refused otherwise, and that it is
+    /// followed where one does; where its command held a secret, that it is started again takes the place of the resume.
+    #[test]
+    fn a_run_that_waits_is_resumed_only_without_a_supervisor() {
+        let of = |is_unsupervised, needs_full_command| {
+            let state = RunState::Waiting;
+            let failed = facts(TerminationReason::NetworkError);
+            next(&NextFacts { state, is_unsupervised, needs_full_command, ..failed })
+        };
+        let says = |actions: &[String], word: &str| actions.iter().any(|action| action.contains(word));
+        let followed = of(false, false);
+        assert!(says(&followed, "trackway watch") && !says(&followed, "trackway resume"), "{followed:?}");
+        let left = of(true, false);
+        assert!(!says(&left, "trackway watch") && says(&left, "trackway resume"), "{left:?}");
+        assert!(says(&followed, "trackway stop") && says(&left, "trackway stop"));
+        assert!(says(&of(true, true), AGAIN) && !says(&of(true, true), "trackway resume"));
+        assert!(!says(&of(false, true), AGAIN));
+    }
+
+    /// Proves that a run whose supervisor was killed between its wait in a queue and its launch is resumed, and that no
+    /// stop is proposed for it: there is nothing to end.
+    #[test]
+    fn a_planned_run_without_a_supervisor_is_resumed() {
+        let failed = facts(TerminationReason::NetworkError);
+        let actions = next(&NextFacts { state: RunState::Planned, is_unsupervised: true, ..failed });
+        let begins = |words: &str| actions.iter().any(|action| action.starts_with(words));
+        assert!(begins("no process supervises it; let it continue: trackway resume"), "{actions:?}");
+        assert!(!begins("end it"), "{actions:?}");
     }
 
     /// Proves that an evaluation is proposed of a checkpoint that has none, and of no other.
@@ -392,8 +437,8 @@ mod tests {
         assert!(proposes(false) && !proposes(true));
     }
 
-    /// Proves that of a run whose budget is spent no resume is proposed, however it ended, but once what is done instead; of one that ended well
-    /// nothing of that.
+    /// Proves that of a run whose budget is spent no resume is proposed, however it ended, but once what is done
+    /// instead; of one that ended well nothing of that.
     #[test]
     fn a_spent_run_is_not_resumed() {
         let instead = "with a higher `retry.max_hours`, start a new run: trackway run r.toml";
@@ -422,8 +467,8 @@ mod tests {
         assert!(!done.iter().any(|action| action.contains(instead)), "{done:?}");
     }
 
-    /// Proves that of a run whose command held a secret neither a resume nor a run file of it is proposed, but that it is started again, once; and that
-    /// one which ended well need not be.
+    /// Proves that of a run whose command held a secret neither a resume nor a run file of it is proposed, but that it
+    /// is started again, once; and that one which ended well need not be.
     #[test]
     fn a_command_with_a_secret_is_given_again() {
         let of = |reason, state, needs_full_command| {
@@ -458,8 +503,8 @@ mod tests {
         assert_eq!(count(&done, "full command") + count(&done, "trackway init"), 0, "{done:?}");
     }
 
-    /// Proves that a resume of a script that was never seen to read a checkpoint depends on that it does, and that data are compared only where both
-    /// were written down.
+    /// Proves that a resume of a script that was never seen to read a checkpoint depends on that it does, and that data
+    /// are compared only where both were written down.
     #[test]
     fn nothing_is_promised_that_was_not_seen() {
         let resume = |uses_sdk, reads_checkpoints| {
@@ -477,7 +522,8 @@ mod tests {
         }
     }
 
-    /// Proves that a run which ended well and is warned of is not said to need nothing, and that what is known to be the same is not to be looked at.
+    /// Proves that a run which ended well and is warned of is not said to need nothing, and that what is known to be
+    /// the same is not to be looked at.
     #[test]
     fn a_warning_needs_an_action() {
         let done = NextFacts { state: RunState::Completed, ..facts(TerminationReason::Completed) };
@@ -492,7 +538,8 @@ mod tests {
         assert!(advised("unlike_earlier_runs", &same).starts_with("nothing that is compared changed"));
     }
 
-    /// Proves that nothing is proposed whose precondition is missing, and that names of files take the place of what would have to be filled in.
+    /// Proves that nothing is proposed whose precondition is missing, and that names of files take the place of what
+    /// would have to be filled in.
     #[test]
     fn advice_has_what_it_needs() {
         let says = |facts: &NextFacts, word: &str| next(facts).iter().any(|action| action.contains(word));
@@ -530,8 +577,8 @@ mod tests {
         );
     }
 
-    /// Proves that a failure by code is continued after the fix, one by storage or memory when that is changed, and that one by a signal or by the network
-    /// need not wait.
+    /// Proves that a failure by code is continued after the fix, one by storage or memory when that is changed, and
+    /// that one by a signal or by the network need not wait.
     #[test]
     fn code_is_fixed_before_a_resume() {
         let resume = |reason, rule: Option<&str>| {
@@ -572,8 +619,8 @@ mod tests {
         assert_eq!(continues_from(Some(60), &standing(true, None)), None);
     }
 
-    /// Proves that a rehearsal is proposed only for a failure at the first steps of a script that can be rehearsed, and what is said of ranks only where
-    /// there may be several.
+    /// Proves that a rehearsal is proposed only for a failure at the first steps of a script that can be rehearsed, and
+    /// what is said of ranks only where there may be several.
     #[test]
     fn advice_fits_what_is_known() {
         let says = |facts: &NextFacts, word: &str| next(facts).iter().any(|action| action.contains(word));

@@ -2,7 +2,7 @@
 
 use trackway_api::checkpoints::CheckpointStanding;
 use trackway_api::runs::explain::{
-    Change, Diff, ExplainedHealth, Explanation, RecordedCheck, ShortLine, Termination,
+    Change, Diff, ExplainedHealth, ExplainedRun, Explanation, RecordedCheck, ShortLine, Termination,
 };
 use trackway_core::checks::Severity;
 use trackway_core::text::{counted, duration, shortened};
@@ -64,13 +64,25 @@ fn line(name: &str, text: &str) -> ShortLine {
 fn run(page: &Explanation, steps: Option<&str>) -> String {
     let attempt = page.attempt.as_ref();
     let reason = page.termination.as_ref().map(|termination| termination.reason);
-    let state = state(page.run.state, reason, attempt.is_some());
+    let state = match short_wait(&page.run) {
+        Some(wait) => format!("{} ({wait})", page.run.state),
+        None => state(page.run.state, reason, attempt.is_some()),
+    };
     let mut parts = vec![format!("{} {}: {state}", page.run.name, page.run.run_id)];
     parts.extend(attempt.map(|attempt| format!("attempt {}", attempt.attempt_number)));
     let doubted = page.health.as_ref().filter(|health| !Health::is_good(health.health));
     parts.extend(doubted.map(ExplainedHealth::word));
     parts.extend(attempt.and_then(|attempt| attempt.last_step).map(|step| last_step(step, steps)));
     parts.join(", ")
+}
+
+/// How the run waits, without what the action says that continues it.
+fn short_wait(run: &ExplainedRun) -> Option<String> {
+    match (run.unsupervised, &run.queue) {
+        (true, _) => Some("no process supervises it".into()),
+        (false, Some(queue)) => Some(queue.place_in_line()),
+        (false, None) => None,
+    }
 }
 
 fn last_step(step: Step, steps: Option<&str>) -> String {
@@ -143,6 +155,7 @@ fn cause(page: &Explanation) -> String {
             (false, true) if page.run.state == RunState::Stopped => {
                 "it was never launched: it was stopped before".into()
             }
+            (false, true) if !page.run.state.is_final() => "it was not launched yet".into(),
             (false, true) => "it was never launched".into(),
             (false, false) => {
                 format!("it was never launched: pre-flight blocked it ({})", blocking.join(", "))
@@ -230,7 +243,10 @@ fn with_its_lines(change: &Change) -> String {
 fn cost(page: &Explanation) -> String {
     let cost = &page.cost;
     if page.attempt.is_none() {
-        return "none: nothing was launched".into();
+        return match page.run.state.is_final() {
+            true => "none: nothing was launched".into(),
+            false => "none so far: nothing was launched".into(),
+        };
     }
     let mut parts = vec![duration(cost.run_wall_seconds)];
     if cost.run_gpu_seconds > 0.0 {
@@ -270,8 +286,8 @@ mod tests {
         evidence(&termination).unwrap()
     }
 
-    /// Proves that the deciding line is shown with the frame that raised it, that both are cut where they are long, and that other evidence is not
-    /// taken for one.
+    /// Proves that the deciding line is shown with the frame that raised it, that both are cut where they are long, and
+    /// that other evidence is not taken for one.
     #[test]
     fn the_frame_is_beside_the_deciding_line() {
         let (error, frame) = (("log", "KeyError: 'x'"), ("log", "at t.py:31 in f: c['x']"));
@@ -382,8 +398,8 @@ mod tests {
         }
     }
 
-    /// Proves that the cause of a training that ended well and is broken or suspect names what was found, and that nothing is added to one that is good
-    /// or that failed.
+    /// Proves that the cause of a training that ended well and is broken or suspect names what was found, and that
+    /// nothing is added to one that is good or that failed.
     #[test]
     fn a_broken_training_did_not_just_complete() {
         let health = |health, found_by: &str, first_step| ExplainedHealth {

@@ -146,8 +146,8 @@ fn sign_of_value(value: &Value) -> Option<Sign> {
     }
 }
 
-/// The settings that a change gives other values: itself, the options of a command, or those that lines of a file assign. Most variables are read by
-/// nothing.
+/// The settings that a change gives other values: itself, the options of a command, or those that lines of a file
+/// assign. Most variables are read by nothing.
 fn values_of(change: &Change) -> Vec<Value> {
     if change.kind == InputKind::Setting && change.key == COMMAND {
         return values_of_command(change).unwrap_or_default();
@@ -249,7 +249,8 @@ mod tests {
         signs(&Known { checks: &[], diff: Some(&diff), detections: &[], parameters: &[] })
     }
 
-    /// Proves that a value speaks for a cause in the direction in which it causes it, wherever it is set, and that other values and names do not.
+    /// Proves that a value speaks for a cause in the direction in which it causes it, wherever it is set, and that
+    /// other values and names do not.
     #[test]
     fn changes_speak_for_what_they_cause() {
         let line = |before: &str, after: &str| Change {
@@ -275,8 +276,8 @@ mod tests {
         }
     }
 
-    /// Proves that an option of the command speaks as a setting of its name does, however it is written, and that one which is only moved, new or taken
-    /// back by a later one does not.
+    /// Proves that an option of the command speaks as a setting of its name does, however it is written, and that one
+    /// which is only moved, new or taken back by a later one does not.
     #[test]
     fn options_of_a_command_speak() {
         let command = |words: &str| {
@@ -323,7 +324,8 @@ mod tests {
         assert_eq!(of("label.one_class"), None);
     }
 
-    /// Proves that of changed data the file is named and not the set, and that what a skipped check had found is named with the file and the row.
+    /// Proves that of changed data the file is named and not the set, and that what a skipped check had found is named
+    /// with the file and the row.
     #[test]
     fn data_is_named_by_its_file() {
         let data = |key: &str| change(InputKind::Data, key, "1", "2");

@@ -1,5 +1,6 @@
-//! Which of the changes since the last good run fit the failure best: those that its evidence names, then those of the kind that causes such a
-//! failure. A reason is only given where something shows it. Pure but for the text of the script.
+//! Which of the changes since the last good run fit the failure best: those that its evidence names, then those of the
+//! kind that causes such a failure. A reason is only given where something shows it. Pure but for the text of the
+//! script.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -367,7 +368,8 @@ fn has_word(text: &str, name: &str) -> bool {
     text.split(|at: char| !(at.is_alphanumeric() || at == '_')).any(|word| word == name)
 }
 
-/// Whether a line of the evidence names what changed: the last part of a key, a file, a value before or now, or a text that a changed line has.
+/// Whether a line of the evidence names what changed: the last part of a key, a file, a value before or now, or a text
+/// that a changed line has.
 fn is_named(change: &Change, evidence: &[String]) -> bool {
     if is_header(change) {
         return has_named_column(change, evidence);
@@ -513,8 +515,8 @@ mod tests {
         ranked(diff, failure).changes.into_iter().map(|change| (change.key, change.fits_because)).collect()
     }
 
-    /// Proves that a reason is given of code, not of a file that nothing executes, and of a variable only where the script names it; and that a
-    /// text file is named by the evidence only with its whole name.
+    /// Proves that a reason is given of code, not of a file that nothing executes, and of a variable only where the
+    /// script names it; and that a text file is named by the evidence only with its whole name.
     #[test]
     fn a_reason_needs_evidence() {
         let changes = || {
@@ -551,8 +553,9 @@ mod tests {
         assert_eq!(other, [pair("load.py (untracked)", "it reads the data")]);
     }
 
-    /// Proves that a column, a key and a value of settings come first where the evidence names them, however short they are, also those of a changed
-    /// line of a file that is not committed; and that a column comes before other changes of the data where the failure is about columns.
+    /// Proves that a column, a key and a value of settings come first where the evidence names them, however short they
+    /// are, also those of a changed line of a file that is not committed; and that a column comes before other changes
+    /// of the data where the failure is about columns.
     #[test]
     fn what_the_evidence_names_comes_first() {
         let change = |kind, key: &str, before: &str, after: &str| {
@@ -597,8 +600,8 @@ mod tests {
         assert_eq!(first(Reason::CodeError, "TypeError: x").0, "t.py");
     }
 
-    /// Proves that comments and documents come last without a reason, that a committed line of settings and of a table are what a failure is about, and that
-    /// new code which the script does not name is not said to have failed.
+    /// Proves that comments and documents come last without a reason, that a committed line of settings and of a table
+    /// are what a failure is about, and that new code which the script does not name is not said to have failed.
     #[test]
     fn comments_and_documents_come_last() {
         let lines = |kind, key: &str, lines: &[&str]| Change {
@@ -636,8 +639,8 @@ mod tests {
         assert_eq!(found[0], ("config.json".to_owned(), setting));
     }
 
-    /// Proves that of changed limits the one that ended the run is said to have done so, by its rule and its evidence, and that no setting of retries and no time-out of
-    /// the script is.
+    /// Proves that of changed limits the one that ended the run is said to have done so, by its rule and its evidence,
+    /// and that no setting of retries and no time-out of the script is.
     #[test]
     fn the_limit_that_ended_it_is_named() {
         let changes = || {
@@ -690,7 +693,8 @@ mod tests {
         assert!(of(Reason::Hang, "collective.watchdog", "watchdog caught a timeout").0.is_empty());
     }
 
-    /// Proves that a setting in a plain text comes before the script where it can cause the failure, with a repository and without one, and that both are looked at first.
+    /// Proves that a setting in a plain text comes before the script where it can cause the failure, with a repository
+    /// and without one, and that both are looked at first.
     #[test]
     fn a_setting_in_a_text_comes_before_the_script() {
         let of_key = Change::new(InputKind::File, "cfg.txt: lr", Some("0.02".into()), Some("2.4".into()));
@@ -717,8 +721,8 @@ mod tests {
         assert_eq!(reasons(vec![text], &failure)[0].1, None);
     }
 
-    /// Proves that a table which the command does not name is what a failure of data is about, and that a column which only one of its headers has is
-    /// named by the evidence.
+    /// Proves that a table which the command does not name is what a failure of data is about, and that a column which
+    /// only one of its headers has is named by the evidence.
     #[test]
     fn tables_of_the_folder_fit_a_failure_of_data() {
         let changes = || {
@@ -742,8 +746,8 @@ mod tests {
         assert_eq!(first(Reason::DataError, "could not convert string to float: 'abc'").1, may_be);
     }
 
-    /// Proves that the one file of code or settings that changed is looked at first where nothing else is known, also of an unknown end, that
-    /// of two none is, and that a commit needs no reason beside its files.
+    /// Proves that the one file of code or settings that changed is looked at first where nothing else is known, also
+    /// of an unknown end, that of two none is, and that a commit needs no reason beside its files.
     #[test]
     fn the_only_file_is_looked_at_first() {
         let unknown = Failure { reason: Some(Reason::Unknown), ..Failure::default() };

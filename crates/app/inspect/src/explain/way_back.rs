@@ -64,7 +64,8 @@ fn lasting<'d>(found: &[&'d Detection]) -> Option<&'d Detection> {
     newest_first().find(ended).or_else(|| newest_first().find(is_lost)).or_else(|| found.last()).copied()
 }
 
-/// The finding with which the trouble began that ends with `last`. One that was over for as many steps as make a checkpoint safe again is not part of it.
+/// The finding with which the trouble began that ends with `last`. One that was over for as many steps as make a
+/// checkpoint safe again is not part of it.
 fn first_of<'d>(found: &[&'d Detection], last: &'d Detection) -> &'d Detection {
     let mut before: Vec<&Detection> =
         found.iter().copied().filter(|one| one.first_step < last.first_step).collect();
@@ -83,8 +84,8 @@ mod tests {
 
     use super::*;
 
-    /// Proves that the trouble begins with the finding that led to the end, and not with one that was over long before; and that without a finding it is
-    /// there at the last step.
+    /// Proves that the trouble begins with the finding that led to the end, and not with one that was over long before;
+    /// and that without a finding it is there at the last step.
     #[test]
     fn the_trouble_is_the_one_that_lasted() {
         let ids = SequentialIds::default();

@@ -1,4 +1,5 @@
-//! Files of settings as keys with values: JSON, TOML, the part of YAML that configurations are written in, and plain texts of keys or numbers.
+//! Files of settings as keys with values: JSON, TOML, the part of YAML that configurations are written in, and plain
+//! texts of keys or numbers.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -172,7 +172,10 @@ fn summary(explanation: &Explanation, failures: &[FailedAttempt]) -> Vec<String>
     let count = explanation.attempts.len() as u64;
     let state = state_words(run.state);
     if count == 0 {
-        let mut sentences = vec![format!("The run {} {state}: it was never launched.", run.name)];
+        let mut sentences = vec![match run.state.is_final() {
+            true => format!("The run {} {state}: it was never launched.", run.name),
+            false => format!("The run {} was not launched yet.", run.name),
+        }];
         sentences.extend(blocked_by(explanation).iter().map(|found| format!("Pre-flight found: {found}.")));
         return sentences;
     }

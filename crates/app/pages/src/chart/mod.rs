@@ -396,7 +396,8 @@ impl<'c> Field<'c> {
 mod tests {
     use super::*;
 
-    /// Proves that slanted names below the field begin within the drawing, the first one too, and that the field stays as it is without them.
+    /// Proves that slanted names below the field begin within the drawing, the first one too, and that the field stays
+    /// as it is without them.
     #[test]
     fn slanted_names_stay_within() {
         let chart = |names: &[&str]| {

@@ -8,6 +8,8 @@ mod samples;
 use serde_json::json;
 use trackway_api::models::ProbeReport;
 use trackway_api::models::evaluations::EvaluationState;
+use trackway_api::runs::RunState;
+use trackway_api::runs::watch::QueuedRun;
 use trackway_core::checks::Verdict;
 use trackway_core::visible::steers_display;
 use trackway_evaluate::Assessment;
@@ -191,6 +193,32 @@ fn empty_answers_make_pages() {
     ] {
         insta::assert_snapshot!(name, lines(&page));
     }
+}
+
+/// Proves that the page of a run which waits names its place in its queue, and that one which lost its supervisor says so, with how it
+/// continues.
+#[test]
+fn a_run_that_waits_says_for_what() {
+    let mut explained = run_samples::explanation("plain");
+    (explained.attempt, explained.termination) = (None, None);
+    explained.run.state = RunState::Waiting;
+    explained.run.queue = Some(QueuedRun {
+        name: "gpu".into(),
+        at_most: 1,
+        running: Some(1),
+        place: Some(2),
+        waiting: Some(3),
+        waited_seconds: 9.0,
+    });
+    let page = trackway_pages::explanation(&explained, &about());
+    assert!(page.as_str().contains("2nd of 3 in queue gpu, 1 may run"));
+    assert!(page.as_str().contains("It was not launched yet"));
+    explained.run.unsupervised = true;
+    let page = trackway_pages::explanation(&explained, &about());
+    assert!(
+        page.as_str().contains("no process supervises it") && page.as_str().contains("trackway resume run_")
+    );
+    assert!(!page.as_str().contains("2nd of 3"));
 }
 
 /// Proves that curves of one point, bins alone and bars of one value are drawn in finite places.

@@ -1,8 +1,9 @@
 //! Frames: how records are stored that grow at their end and may be cut or damaged anywhere.
 //!
 //! A frame carries a mark to find it again after damage, its length, a sequence number and checksums around a payload. Nothing here knows
-//! what a payload means: that is what a record defines, by the magic of its files, the numbers of its frame types and their fields. The first
-//! such record is the [flight record](crate::record), whose specification states the bytes too: `docs/formats/flight-record.md`.
+//! what a payload means: that is what a record defines, by the magic of its files, the numbers of its frame types and
+//! their fields. The first such record is the [flight record](crate::record), whose specification states the bytes too:
+//! `docs/formats/flight-record.md`.
 //!
 //! - [`FrameWriter`] numbers frames and turns them into bytes.
 //! - [`FrameReader`] turns bytes, pushed as a file grows, into frames and reports of damage.

@@ -34,8 +34,9 @@ impl FrameWriter {
     /// payload, checksum.
     pub fn write(&mut self, out: &mut Vec<u8>, frame_type: u8, fill: impl FnOnce(&mut Payload<'_>)) {
         let start = out.len();
-        out.extend_from_slice(&RESYNC_MARK);
-        out.extend_from_slice(&[0; HEADER_BYTES - RESYNC_MARK.len()]);
+        let mut header = [0; HEADER_BYTES];
+        header[..RESYNC_MARK.len()].copy_from_slice(&RESYNC_MARK);
+        out.extend_from_slice(&header);
         let mut payload = Payload { start: out.len(), out };
         fill(&mut payload);
         let length = payload.len();
@@ -68,33 +69,46 @@ impl Payload<'_> {
         self.len() + bytes <= MAX_PAYLOAD_BYTES
     }
 
+    /// Makes room for so many more bytes at once.
+    #[inline]
+    pub fn reserve(&mut self, bytes: usize) {
+        self.out.reserve(bytes);
+    }
+
     /// Bytes as they are.
+    #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
+    #[inline]
     pub fn put_u8(&mut self, value: u8) {
         self.out.push(value);
     }
 
+    #[inline]
     pub fn put_u16(&mut self, value: u16) {
         self.put(&value.to_le_bytes());
     }
 
+    #[inline]
     pub fn put_u32(&mut self, value: u32) {
         self.put(&value.to_le_bytes());
     }
 
+    #[inline]
     pub fn put_u64(&mut self, value: u64) {
         self.put(&value.to_le_bytes());
     }
 
     /// Bit for bit: NaN payloads, infinities and −0 too.
+    #[inline]
     pub fn put_f64(&mut self, value: f64) {
         self.put_u64(value.to_bits());
     }
 
     /// Microseconds since 1970 UTC.
+    #[inline]
     pub fn put_time(&mut self, at: Timestamp) {
         self.put(&at.as_micros().to_le_bytes());
     }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::{AttemptId, LaunchKind, RunId};
 
-use crate::queue::QueueName;
-use crate::settings::SETTINGS_FILE;
+use crate::flat_files::settings::SETTINGS_FILE;
+use crate::runs::queue::QueueName;
 use crate::sha256_hex;
 
 pub use row_copy::{RowCopy, RowCopyKind};
@@ -73,7 +73,8 @@ macro_rules! layout {
 layout!(
     /// The paths of a home.
     HomeLayout, {
-        /// The ledger, where it is a SQLite file in its usual place; beside it SQLite's own files, and as `ledger.db.version-N` the copy from before it was migrated from version N.
+        /// The ledger, where it is a SQLite file in its usual place; beside it SQLite's own files, and as
+        /// `ledger.db.version-N` the copy from before it was migrated from version N.
         ledger_db = "ledger.db",
         /// The folders of attempts, by their ids.
         attempts = "attempts",
@@ -87,7 +88,8 @@ layout!(
         evaluations = "evaluations",
         /// Snapshots of data, and the hashes of files that were read.
         data = "data",
-        /// Copies of the ledger's rows about models, gates and approvals (`*.json`), and the folders that each model was deployed to (`deployed-*.txt`).
+        /// Copies of the ledger's rows about models, gates and approvals (`*.json`), and the folders that each model
+        /// was deployed to (`deployed-*.txt`).
         registry = "registry",
         /// The places of queues and who waits for one, by host and queue.
         queues = "queues",
@@ -322,8 +324,9 @@ impl HomeLayout {
         self.registry().join(format!("{plain}-{}.json", digest.get(..12).unwrap_or_default()))
     }
 
-    /// The folders that a model was deployed to from this home, one a line. Promotions to production and rollbacks read it, to warn of those
-    /// that serve another version still; no row of the ledger is in it, so that `trackway doctor rebuild` leaves it as it is.
+    /// The folders that a model was deployed to from this home, one a line. Promotions to production and rollbacks read
+    /// it, to warn of those that serve another version still; no row of the ledger is in it, so that
+    /// `trackway doctor rebuild` leaves it as it is.
     #[must_use]
     pub fn deployed_folders(&self, model: &str) -> PathBuf {
         self.registry_file(&format!("deployed-{model}")).with_extension("txt")

@@ -5,8 +5,8 @@ use super::{EPOCH, Point};
 /// Printed values are rounded to so much of themselves at least: to four digits.
 const ROUNDED_BY: f64 = 1e-3;
 
-/// The records that were printed behind the last entry of a state, at the steps of its training. `printed`: the last records that name an epoch, in
-/// order, with the steps that the output shows. Nothing if the entry is not among them.
+/// The records that were printed behind the last entry of a state, at the steps of its training. `printed`: the last
+/// records that name an epoch, in order, with the steps that the output shows. Nothing if the entry is not among them.
 #[must_use]
 pub fn printed_behind(last: &Point, printed: &[Point]) -> Vec<Point> {
     let Some(at) = printed.iter().rposition(|record| is_same(record, last)) else { return Vec::new() };
@@ -53,7 +53,8 @@ mod tests {
         Point { step, values: values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect() }
     }
 
-    /// Proves that what is printed behind the last entry of a state is kept, once, at the steps of the training, and that nothing is where the entry was not printed.
+    /// Proves that what is printed behind the last entry of a state is kept, once, at the steps of the training, and
+    /// that nothing is where the entry was not printed.
     #[test]
     fn records_behind_the_last_entry() {
         let last = point(150, &[("epoch", 3.0), ("eval_loss", 3.058_96), ("eval_runtime", 0.1234)]);

@@ -6,7 +6,8 @@ use super::{Axis, EPOCH, Point};
 
 /// At most so many names are compared with what was printed.
 const NAMES_MAX: usize = 1024;
-/// The values of a log of epochs are read once there are so many more of them than printed ones: a row may be seen before what is printed with it.
+/// The values of a log of epochs are read once there are so many more of them than printed ones: a row may be seen
+/// before what is printed with it.
 const AHEAD: u64 = 2;
 /// More values that come before a second look are a table of data, where no logger writes.
 const VALUES_MAX: usize = 500_000;
@@ -104,8 +105,9 @@ impl Judge {
         self.names.keys().map(String::as_str)
     }
 
-    /// The names that are left to what the script prints: that has more than twice as many values, as a bar has of a log of each fiftieth step. `printed`:
-    /// how many values of a name were printed that are another one than the value before; a bar repeats those of an epoch.
+    /// The names that are left to what the script prints: that has more than twice as many values, as a bar has of a
+    /// log of each fiftieth step. `printed`: how many values of a name were printed that are another one than the value
+    /// before; a bar repeats those of an epoch.
     pub fn left_to_printed(&self, printed: impl Fn(&str) -> u64) -> BTreeSet<String> {
         let is_finer =
             |(name, count): &(&String, &u64)| printed(name) > count.saturating_mul(2).saturating_add(AHEAD);

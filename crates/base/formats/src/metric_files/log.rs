@@ -81,7 +81,7 @@ impl LogReader {
         if is_whole {
             self.line(&last, &mut found);
         } else {
-            self.left_out.is_cut |= !last.trim().is_empty();
+            self.left_out.is_cut |= !self.is_other && !last.trim().is_empty();
         }
         if let Shape::Lines(reader) = &mut self.shape {
             reader.finish(|metrics| found(point_of(metrics)));

@@ -1,8 +1,10 @@
-//! Files in which frameworks write their metrics and settings themselves: Lightning's `metrics.csv`, `CSVLogger` of Keras, loggers that write one
-//! JSON object per line, `trainer_state.json` of Transformers, and the configurations beside them. Pure: what a file is, and what its rows mean.
+//! Files in which frameworks write their metrics and settings themselves: Lightning's `metrics.csv`, `CSVLogger` of
+//! Keras, loggers that write one JSON object per line, `trainer_state.json` of Transformers, and the configurations
+//! beside them. Pure: what a file is, and what its rows mean.
 //!
-//! A table or a file of objects is a log if its first rows show it ([`LogReader`]) and it grows as logs do ([`Judge`]): a table of data that
-//! the script wrote is none. A log that is rewritten, as with new columns, gives each value once ([`Replay`]).
+//! A table or a file of objects is a log if its first rows show it ([`LogReader`]) and it grows as logs do ([`Judge`]):
+//! a table of data that the script wrote is none. A log that is rewritten, as with new columns, gives each value once
+//! ([`Replay`]).
 
 mod behind;
 mod judge;

@@ -1,6 +1,6 @@
 //! Configurations as Hydra and Lightning write them: YAML in blocks, flattened with full stops as the parameters of a command are.
 
-use crate::yaml::{Leaves, leaves, unquoted};
+use crate::text::yaml::{Leaves, leaves, unquoted};
 
 /// At most so many are taken of one file.
 const SETTINGS_MAX: usize = 256;

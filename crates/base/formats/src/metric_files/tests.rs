@@ -1,3 +1,5 @@
+use trackway_core::{Rng as _, SplitMix64};
+
 use super::*;
 
 /// The values of a log that is pushed in pieces of this many bytes, and its reader.
@@ -161,7 +163,8 @@ fn point(step: i64, values: &[(&str, f64)]) -> Point {
     Point { step, values: values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect() }
 }
 
-/// Proves that a log which is read again gives each value once: with another column, without its first rows, and with another training as a whole.
+/// Proves that a log which is read again gives each value once: with another column, without its first rows, and with
+/// another training as a whole.
 #[test]
 fn a_log_that_comes_again_gives_what_is_new() {
     let old = [point(1, &[("loss", 3.0)]), point(2, &[("loss", 2.0)]), point(1, &[("loss", 2.5)])];
@@ -190,8 +193,8 @@ fn a_log_that_comes_again_gives_what_is_new() {
     assert_eq!(replay.beyond(), 1100 - 1024);
 }
 
-/// Proves row by row when a log is read: where loggers write at once, elsewhere once it grows, never one whose steps fall or that has very much at
-/// once; and one of epochs only where the script said less of the same.
+/// Proves row by row when a log is read: where loggers write at once, elsewhere once it grows, never one whose steps
+/// fall or that has very much at once; and one of epochs only where the script said less of the same.
 #[test]
 fn a_log_is_judged_by_how_it_grows() {
     let known = LogFacts { is_last: false, axis: Axis::Steps, printed: 0, is_recorded: false };
@@ -260,7 +263,8 @@ fn states_of_trainers() {
     assert_eq!(history.new_of(&entries(&[(2, "9.0"), (4, "8.0"), (6, "7.0")])).len(), 3);
 }
 
-/// Proves what of a configuration are parameters: sections, lists in both styles and quotes; objects and texts in several lines are counted.
+/// Proves what of a configuration are parameters: sections, lists in both styles and quotes; objects and texts in
+/// several lines are counted.
 #[test]
 fn configurations_are_flattened() {
     let config = "# made by a program\nlr: 0.001\nmodel:\n  _target_: nets.Resnet\n  layers:\n  - 64\n  - 32\n  pool: {}\nname: 'a b'\ntags: [a, b]\n\
@@ -288,35 +292,65 @@ fn configurations_are_flattened() {
     assert!(settings.named.iter().all(|(_, value)| value.len() <= 256));
 }
 
-/// Proves that changed and cut files of every form are read without a panic.
-#[test]
-fn no_bytes_make_it_panic() {
-    let texts = [
-        "epoch,step,\"loss\"\n0,1,2\n\"3,4\n",
-        "{\"step\": 1, \"loss\": 2}\n",
-        "{\"log_history\": [{\"step\": 1, \"loss\": 2}]}",
-        "a:\n  b: 1\n  c:\n  - 2\n- x: 1\nd: |\n  e\n",
-    ];
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
+/// How many mutants are read by default; `TRACKWAY_FUZZ_MUTANTS` sets another number.
+const USUAL_MUTANTS: u64 = 5_000;
+
+/// Changes a good file in one to three places: bits, bytes, pieces left out, doubled, and the end.
+fn mutate(good: &[u8], random: &mut SplitMix64) -> Vec<u8> {
+    let mut bytes = good.to_vec();
+    for _ in 0..=random.next_u64() % 3 {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = random.next_u64() as usize % bytes.len();
+        let to = (at + 1 + random.next_u64() as usize % 16).min(bytes.len());
+        match random.next_u64() % 6 {
+            0 => bytes[at] ^= 1 << (random.next_u64() % 8),
+            1 => bytes[at] = random.next_u64() as u8,
+            2 => bytes[at] = b"\"\n,;:{}[]-0e"[random.next_u64() as usize % 12],
+            3 => drop(bytes.drain(at..to)),
+            4 => bytes.extend_from_within(at..to),
+            _ => bytes.truncate(at),
+        }
+    }
+    bytes
+}
+
+/// What a log says that is pushed in pieces of this many bytes, value by value, and what was left out of it.
+fn said(form: Form, bytes: &[u8], piece: usize) -> (Vec<(i64, String, u64)>, LeftOut) {
+    let (mut reader, mut found) = (LogReader::new(form), Vec::new());
+    let mut take = |point: Point| {
+        let step = point.step;
+        found.extend(point.values.into_iter().map(|(name, value)| (step, name, value.to_bits())));
     };
-    for number in 0..20_000 {
-        let mut bytes = texts[number % texts.len()].as_bytes().to_vec();
-        for _ in 0..random() % 4 {
-            let at = random() % bytes.len();
-            bytes[at] = random() as u8;
-        }
-        bytes.truncate(random() % (bytes.len() + 1));
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+    bytes.chunks(piece).for_each(|piece| reader.push(piece, &mut take));
+    reader.finish(&mut take);
+    (found, reader.left_out())
+}
+
+/// Proves that damaged files of every form are read without a panic, in pieces as at once, and that no more is read than is there.
+#[test]
+fn mutants_are_read() {
+    let given = std::env::var("TRACKWAY_FUZZ_MUTANTS").ok().and_then(|count| count.parse().ok());
+    let mutants: u64 = given.unwrap_or(USUAL_MUTANTS);
+    let texts = [
+        "epoch,step,\"train loss\",split\n0,1,2.5,train\n\"3\",4,1e-3,val\n3,5,nan,val\n",
+        "epoch;accuracy;loss\r\n0;0,5;1,25\r\n1;0.75;1.0\r\n",
+        "{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"loss\": NaN, \"in\": {\"acc\": 0.5}}\n",
+        "{\"log_history\": [{\"step\": 1, \"loss\": 2}, {\"step\": 2, \"eval_loss\": 1e400}]}",
+        "a:\n  b: 1\n  c:\n  - 2\n- x: [1, 'two']\nd: |\n  e\n",
+    ];
+    for seed in 0..mutants {
+        let mut random = SplitMix64::new(seed);
+        let bytes = mutate(texts[seed as usize % texts.len()].as_bytes(), &mut random);
         for form in [Form::Table, Form::Lines] {
-            if !text.is_empty() {
-                read(form, &text, 1 + random() % 16);
-            }
+            let whole = said(form, &bytes, bytes.len().max(1));
+            assert_eq!(whole, said(form, &bytes, 1 + random.next_u64() as usize % 16), "mutant {seed}");
+            assert!(whole.0.len() <= bytes.len(), "mutant {seed}");
         }
+        let text = String::from_utf8_lossy(&bytes);
         let counts = [read_settings(&text).named.len(), read_overrides(&text).named.len()];
         let entries = read_state(&text).map_or(0, |entries| entries.len());
-        assert!(counts.into_iter().all(|count| count <= 256) && entries <= text.len());
+        assert!(counts.into_iter().all(|count| count <= 256) && entries <= text.len(), "mutant {seed}");
     }
 }

@@ -1,10 +1,10 @@
 //! Progress bars: tqdm's (which Lightning and Hugging Face draw) and Keras's.
 
-use super::commas;
-use super::names::{self, Meaning};
+use super::lexical::commas;
+use super::lexical::names::{self, Meaning};
+use super::lexical::tokens::{number_of, share_of};
 use super::tables::YOLO_OVERLAPS;
 use super::text;
-use super::tokens::{number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// Units of a bar that goes through training steps; bars over bytes, files or examples do not.
@@ -200,7 +200,8 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// The brackets of a drawing whose end the width of the terminal cuts: `| 1/40 [00:00<00:01, 48.2it/s, loss=0.5, lr=1.5e-0`. Only bars with a total are cut.
+/// The brackets of a drawing whose end the width of the terminal cuts:
+/// `| 1/40 [00:00<00:01, 48.2it/s, loss=0.5, lr=1.5e-0`. Only bars with a total are cut.
 fn cut_brackets(line: &str) -> Option<Brackets<'_>> {
     let begins_with_clock = |inside: &str| {
         let behind = inside.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ':');
@@ -216,7 +217,8 @@ fn cut_brackets(line: &str) -> Option<Brackets<'_>> {
     Some(Brackets { before, inside, behind: "", is_cut: true })
 }
 
-/// Whether a line is a drawing that the width of the terminal cuts before it shows how far it is: ` 40%|████ `, ` 40%|█| 4/1`. It has no numbers to be read.
+/// Whether a line is a drawing that the width of the terminal cuts before it shows how far it is: ` 40%|████ `,
+/// ` 40%|█| 4/1`. It has no numbers to be read.
 pub(super) fn is_cut_short(line: &str) -> bool {
     let Some((share, drawn)) = line.split_once("%|") else { return false };
     let (blocks, counts) = drawn.split_once('|').unwrap_or((drawn, ""));
@@ -345,8 +347,8 @@ mod tests {
         );
     }
 
-    /// Proves that a bar which the width of the terminal cuts keeps its step and its whole values, whatever is at the edge; and that what is cut before its
-    /// counts, unlike a row of a table, is a drawing too.
+    /// Proves that a bar which the width of the terminal cuts keeps its step and its whole values, whatever is at the
+    /// edge; and that what is cut before its counts, unlike a row of a table, is a drawing too.
     #[test]
     fn bars_that_are_cut() {
         let whole = "  2%| | 1/40 [00:00<00:01, 191.50it/s, loss=123.456, lr=1.5e-05]";

@@ -125,8 +125,9 @@ impl PrintedCourse {
         self.epochs = None;
     }
 
-    /// What the steps of the training are, where they are known to be epochs. `highest`: the highest step that was recorded or committed. One above the
-    /// last printed epoch is counted by something else, such as a callback or what a checkpoint contains.
+    /// What the steps of the training are, where they are known to be epochs. `highest`: the highest step that was
+    /// recorded or committed. One above the last printed epoch is counted by something else, such as a callback or what
+    /// a checkpoint contains.
     #[must_use]
     pub fn steps_are(&self, highest: Option<u64>) -> Option<&'static str> {
         self.epochs.zip(highest).filter(|(epochs, highest)| highest <= epochs).map(|_| EPOCHS)
@@ -171,7 +172,8 @@ impl PrintedCourse {
             self.before = self.before.saturating_sub(back.saturating_mul(self.per_epoch));
             return;
         }
-        // Until an epoch was added, a place that rises where the epoch grows is one of the training: `Epoch[1] Batch [450]` behind `Epoch[0] Batch [400]`.
+        // Until an epoch was added, a place that rises where the epoch grows is one of the training: `Epoch[1] Batch
+        // [450]` behind `Epoch[0] Batch [400]`.
         let rises = self.per_epoch == 0 && !leg.is_fallen_behind(step);
         self.begin_again = match counts {
             Counts::Epoch => !rises,
@@ -204,8 +206,8 @@ impl PrintedCourse {
         }
     }
 
-    /// The number of a record that names a part of an epoch and no step. `is_next`: it has a value that the one before had, too. A training that
-    /// continues counts on from where it was at that epoch.
+    /// The number of a record that names a part of an epoch and no step. `is_next`: it has a value that the one before
+    /// had, too. A training that continues counts on from where it was at that epoch.
     pub(super) fn record(&mut self, epoch: f64, is_next: bool) -> u64 {
         let Records { count, epoch: last } = self.records;
         let count = match count {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::names::{self, Meaning};
+use super::lexical::names::{self, Meaning};
 use super::objects;
 
 /// Whether a name is that of a usual measure of training.

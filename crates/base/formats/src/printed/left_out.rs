@@ -130,8 +130,8 @@ mod tests {
         }
     }
 
-    /// Proves that values beyond those of a line and with a long name are counted, in objects and in dicts of Python, also where lines of one
-    /// form come again and again.
+    /// Proves that values beyond those of a line and with a long name are counted, in objects and in dicts of Python,
+    /// also where lines of one form come again and again.
     #[test]
     fn values_that_do_not_fit_are_counted() {
         let many: String = (0..VALUES_MAX + 3).map(|at| format!("\"m{at}\": 0.5, ")).collect();
@@ -143,8 +143,8 @@ mod tests {
         assert_eq!(left_out("{\"step\": 1, \"loss\": 0.5, \"ok\": true, \"text\": \"0.5\"}\n", 1_000), []);
     }
 
-    /// Proves that the value of a measure is counted while nothing shows what its comma is, and not as soon as something does; a count, a time and
-    /// a list are no such values.
+    /// Proves that the value of a measure is counted while nothing shows what its comma is, and not as soon as
+    /// something does; a count, a time and a list are no such values.
     #[test]
     fn unclear_commas_are_counted() {
         let unclear = "step 10 loss 1,234\nstep 20 loss: 2,345\n";

@@ -16,7 +16,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Takes the next bytes; calls `found` for every line as it is, with its number: what a carriage return begins is still of the same line.
+    /// Takes the next bytes; calls `found` for every line as it is, with its number: what a carriage return begins is
+    /// still of the same line.
     pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(u64, &[u8])) {
         let mut begin = 0;
         for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
@@ -100,8 +101,8 @@ pub(super) fn indent_of(line: &[u8]) -> usize {
     line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// By how much a line is indented that is an item of a list, with a sign before its text; nothing if it is none. Bars and arrows that are not indented
-/// are none of a list.
+/// By how much a line is indented that is an item of a list, with a sign before its text; nothing if it is none. Bars
+/// and arrows that are not indented are none of a list.
 pub(super) fn indent_of_item(line: &[u8]) -> Option<usize> {
     let blanks = indent_of(line);
     let is_item = match line[blanks..] {
@@ -181,7 +182,8 @@ fn may_head_table(line: &[u8]) -> bool {
     end.is_some_and(|end| FIRST.iter().any(|first| line[..end].eq_ignore_ascii_case(first)))
 }
 
-/// Whether a line without a number has a part that a measure, a heading or a setting has. Each of these parts has one of three letters at its second place.
+/// Whether a line without a number has a part that a measure, a heading or a setting has. Each of these parts has one
+/// of three letters at its second place.
 fn names_measure(line: &[u8]) -> bool {
     let Some(behind_first) = line.get(1..) else { return false };
     memchr::memchr3_iter(b'a', b'n', b'o', behind_first).any(|at| is_part(&line[at..]))

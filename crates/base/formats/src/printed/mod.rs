@@ -8,44 +8,43 @@
 //! training. No bytes make it panic, and all it holds is bounded.
 
 mod bar;
-mod commas;
+mod columns;
 mod course;
 mod fields;
-mod known;
+mod forms;
 mod left_out;
+mod lexical;
 mod lines;
-mod named;
-mod names;
 mod objects;
-mod prefix;
 #[cfg(test)]
 mod programs;
 mod python;
-mod quiet;
 mod settings;
 mod steps;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
-mod tokens;
 mod tools;
 mod yaml;
 
 use bar::{Bar, Purpose};
-use commas::{Comma, SeenCommas};
 pub use course::PrintedCourse;
 pub(crate) use fields::{is_measure, json_fields, part_prefix, step_and_numbers, with_prefix};
-use known::{KnownForms, Learnt};
+use forms::known::{self, KnownForms, Learnt};
+use forms::last::LastForms;
+use forms::quiet::QuietForms;
 use left_out::LeftOutCounts;
 pub use left_out::{LeftOut, LeftOutKind};
+use lexical::commas::{self, Comma, SeenCommas};
+use lexical::named::Named;
+use lexical::names::{self, Meaning};
+use lexical::prefix;
 pub(crate) use lines::Lines;
-use named::Named;
-use names::Meaning;
-use quiet::QuietForms;
 use settings::{OpenCall, Settings};
 use steps::Steps;
 use tables::{Tables, Taken};
+use text::Title;
 use yaml::YamlBlock;
 
 /// A longer line has no metrics.
@@ -105,6 +104,7 @@ struct Reading {
     settings: Settings,
     yaml: [YamlBlock; 2],
     calls: [OpenCall; 2],
+    forms: LastForms,
     quiet: QuietForms,
     known: KnownForms,
     commas: [SeenCommas; 2],
@@ -139,39 +139,82 @@ struct Part {
 /// Which lines are below a heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// It ends with a colon: the next line shows it.
-    Unclear,
+    /// The next line shows it: a rule below it makes it a title.
+    Unclear { has_colon: bool },
     /// Those that are indented further.
     Indented,
-    /// All with values up to the next empty one; the first of them may say where the script is.
-    Block { has_values: bool },
+    /// All with values up to the next empty one, of a title up to the first empty one behind a value; the first of them
+    /// may say where the script is. `has_text`: something else came before the first value.
+    Block { has_values: bool, is_titled: bool, has_text: bool },
 }
 
 impl Part {
-    /// A line is not below the heading any more that is not indented further and no item of a list, no comment and not empty. Where the first one is right below
-    /// it and not indented, only an empty one ends it.
+    /// What is below a title.
+    fn titled(prefix: &'static str, line: &[u8]) -> Self {
+        let extent = Extent::Block { has_values: false, is_titled: true, has_text: false };
+        Self { prefix, indent: lines::indent_of(line), extent }
+    }
+
+    /// A line is not below the heading any more that is not indented further and no item of a list, no comment and not
+    /// empty. Where the first one is right below a colon and not indented, or a rule, only an empty one ends it.
     fn ends_at(&mut self, line: &[u8]) -> bool {
         let is_below =
             lines::indent_of(line) > self.indent || lines::indent_of_item(line) >= Some(self.indent);
         let is_empty = line.trim_ascii().is_empty();
-        if self.extent == Extent::Unclear {
-            self.extent = match is_below || is_empty {
-                true => Extent::Indented,
-                false => Extent::Block { has_values: false },
+        if let Extent::Unclear { has_colon } = self.extent {
+            let is_titled = text::is_rule(line);
+            self.extent = match is_titled || (has_colon && !is_below && !is_empty) {
+                true => Extent::Block { has_values: false, is_titled, has_text: false },
+                false => Extent::Indented,
             };
         }
         match self.extent {
-            Extent::Block { .. } => is_empty,
+            Extent::Block { has_values, is_titled, .. } => is_empty && (has_values || !is_titled),
             _ => !is_below && !matches!(line.first(), None | Some(b'#')),
         }
     }
 
-    /// Sees what a line says. One with a place is of the training again; the first one of a block, without values, is not.
+    fn is_titled(&self) -> bool {
+        matches!(self.extent, Extent::Block { is_titled: true, .. })
+    }
+
+    /// Whether it reaches beyond a drawing of a bar: a title does beyond one that shows how far an evaluation is, not
+    /// beyond one that names its place.
+    fn reaches_beyond(&mut self, bar: &Bar) -> bool {
+        let Extent::Block { has_values, is_titled, has_text } = &mut self.extent else { return true };
+        *has_text = true;
+        let is_silent = bar.values.is_empty() && bar.epoch.is_none() && bar.step.is_none();
+        *is_titled && !*has_values && is_silent
+    }
+
+    /// Sees a line without values.
+    fn see_text(&mut self) {
+        if let Extent::Block { has_text, .. } = &mut self.extent {
+            *has_text = true;
+        }
+    }
+
+    /// Sees a row of a table with values.
+    fn see_row(&mut self) {
+        if let Extent::Block { has_values, .. } = &mut self.extent {
+            *has_values = true;
+        }
+    }
+
+    /// Sees what a line says. One with a place is of the training again; the first one of a block, without values, is not, nor
+    /// is one that says nothing below a title; behind such a line a place is of the training in any case.
     fn goes_on(mut self, named: Option<&Named>) -> Option<Self> {
         let has_place = named.is_some_and(Named::has_place);
-        let Extent::Block { has_values } = &mut self.extent else { return Some(self).filter(|_| !has_place) };
+        let Extent::Block { has_values, is_titled, has_text } = &mut self.extent else {
+            return Some(self).filter(|_| !has_place);
+        };
+        // `Loaded 1000 images` below a title
+        if *is_titled && !*has_values && named.is_none() {
+            *has_text = true;
+            return Some(self);
+        }
         let says = named.is_some_and(|named| named.has_values());
-        let is_first = has_place && !says && !*has_values;
+        let is_first = has_place && !says && !*has_values && !*has_text;
         *has_values = true;
         Some(self).filter(|_| is_first || (says && !has_place))
     }
@@ -210,8 +253,14 @@ struct Evaluated {
 }
 
 impl Evaluated {
-    /// Sees a line. One that does not say where the script is and has only values of the counts above it sums the evaluation up. It has their part of
-    /// the data where the training has values of the same names: `Averaged stats: loss: 0.5`. So has one below `Evaluating top_k_accuracy ...`.
+    /// Whether the next line that does not say where the script is may have the names of an evaluation above it.
+    fn may_name(&self) -> bool {
+        self.heading.is_some() || !self.names.is_empty()
+    }
+
+    /// Sees a line. One that does not say where the script is and has only values of the counts above it sums the
+    /// evaluation up. It has their part of the data where the training has values of the same names:
+    /// `Averaged stats: loss: 0.5`. So has one below `Evaluating top_k_accuracy ...`.
     fn see(&mut self, named: &mut Named) {
         if named.counts_evaluation {
             named.take_results();
@@ -340,17 +389,18 @@ impl Reading {
         self.lists[output as usize].begin_line(line);
         let continued = self.continued[output as usize].filter(|indent| lines::indent_of(line) > *indent);
         self.continued[output as usize] = continued;
-        let has_digit = lines::has_digit(line);
         let part = &mut self.part[output as usize];
         if text::heads_best_values(line) {
             let indent = lines::indent_of(line);
             *part = Some(Part { prefix: names::BEST, indent, extent: Extent::Indented });
         } else if part.as_mut().is_some_and(|part| part.ends_at(line)) {
             *part = None;
+        } else if let Some(part) = part.as_ref().filter(|part| part.is_titled() && text::is_rule(line)) {
+            self.tables[output as usize].begin_below_title(part.prefix);
         }
         let is_at_rest = !self.only_json && self.is_at_rest(output);
         let is_row = self.is_below_heading[output as usize];
-        let form = Some(line).filter(|_| is_at_rest && has_digit).and_then(quiet::form_of);
+        let form = Some(line).filter(|_| is_at_rest).and_then(|line| self.forms.form_of(line));
         let form = form.map(|form| if is_row { form.of_row() } else { form });
         let quiet = form.filter(|form| form.may_be_quiet).map(|form| form.hash);
         if is_at_rest && (line.len() < LINE_BYTES_MIN || quiet.is_some_and(|form| self.quiet.has(form))) {
@@ -362,14 +412,15 @@ impl Reading {
             let named = match reading {
                 known::Reading::Values(named) => named,
                 known::Reading::Bar(bar) => {
-                    let mut bar = bar.clone();
-                    self.judge(output, &mut bar);
-                    return self.steps.bar(&mut bar, found);
+                    let purpose = self.steps.purpose_below(self.evaluated[output as usize].heading, bar);
+                    return self.steps.bar(bar, purpose, *number, found);
                 }
             };
-            let mut copy = (!*is_plain).then(|| known::copy_of(named));
-            let named = copy.as_mut().unwrap_or(named);
             let at = output as usize;
+            // Values of an evaluation have other names than those of the next line of the form.
+            let is_plain = *is_plain && (named.has_place() || !self.evaluated[at].may_name());
+            let mut copy = (!is_plain).then(|| known::copy_of(named));
+            let named = copy.as_mut().unwrap_or(named);
             self.is_below_drawing[at] = named.is_drawn;
             self.evaluated[at].see(named);
             continue_below(&mut self.continued[at], named, lines::indent_of(line));
@@ -379,7 +430,7 @@ impl Reading {
             {
                 self.left_out.add(LeftOutKind::SurplusValues, named.surplus, place);
             }
-            if !*is_plain {
+            if !is_plain {
                 return self.steps.line(named, found);
             }
             let Some(step) = self.steps.plain_line(named) else {
@@ -391,7 +442,8 @@ impl Reading {
             named.values = metrics.values;
             return;
         }
-        let is_heading = self.heads(output, line, has_digit);
+        let is_title = self.see_title(output, line);
+        let is_heading = is_title || self.heads(output, line, lines::has_digit(line));
         let may_be_setting = !self.only_json && !self.steps.has_begun();
         if may_be_setting && self.calls[output as usize].has(line) {
             let settings = lines::readable(line).and_then(|line| text::read_text(&line, None));
@@ -401,7 +453,13 @@ impl Reading {
             return;
         }
         self.indent = lines::indent_of(line);
-        let Some(line) = lines::readable(line) else { return };
+        let printed = line;
+        let Some(line) = lines::readable(line).filter(|_| !is_title) else {
+            if !(is_title || printed.trim_ascii().is_empty() || text::is_rule(printed)) {
+                self.part[output as usize].iter_mut().for_each(Part::see_text);
+            }
+            return;
+        };
         if self.line(output, &line, found) == Said::Nothing
             && let Some(form) = quiet.filter(|_| !is_heading && self.is_at_rest(output))
             && !commas::depends_on_others(prefix::message_of(&line))
@@ -410,14 +468,26 @@ impl Reading {
         }
     }
 
+    /// Sees a line that may be a title: it begins the lines of a part of the data, which says nothing else, or ends
+    /// those of the title above it. Whether it begins some.
+    fn see_title(&mut self, output: Printed, line: &[u8]) -> bool {
+        let (at, title) = (output as usize, text::title_of(line));
+        match title {
+            Some(Title::Part(prefix)) => {
+                self.part[at] = prefix.map(|prefix| Part::titled(prefix, line));
+                prefix.into_iter().for_each(|prefix| self.tables[at].begin_below_title(prefix));
+            }
+            Some(Title::Other) => self.part[at] = self.part[at].take().filter(|part| !part.is_titled()),
+            None => {}
+        }
+        matches!(title, Some(Title::Part(_)))
+    }
+
     /// Whether a line heads the lines of a part of the data, or says that an evaluation begins.
     fn heads(&mut self, output: Printed, line: &[u8], has_digit: bool) -> bool {
         let at = output as usize;
         if !has_digit && let Some(prefix) = text::part_heading(line) {
-            let extent = match line.trim_ascii_end().ends_with(b":") {
-                true => Extent::Unclear,
-                false => Extent::Indented,
-            };
+            let extent = Extent::Unclear { has_colon: line.trim_ascii_end().ends_with(b":") };
             self.part[at] = prefix.map(|prefix| Part { prefix, indent: lines::indent_of(line), extent });
             return true;
         }
@@ -439,24 +509,14 @@ impl Reading {
         text.is_some_and(|text| self.tables[at].see_parts(prefix::message_of(text.trim())))
     }
 
-    /// A bar of the form of the training's that is drawn behind a line that says that an evaluation begins is of it, if it has another length.
-    fn judge(&self, output: Printed, bar: &mut Bar) {
-        let part = self.evaluated[output as usize].heading;
-        if let Some(part) =
-            part.filter(|_| bar.purpose == Purpose::Training && self.steps.is_beside_leader(bar))
-        {
-            bar.purpose = Purpose::Judging(part);
-        }
-    }
-
-    /// A line of the other output that has no end yet: a bar is drawn before what is printed beside it, and its line ends with the next drawing.
+    /// A line of the other output that has no end yet: a bar is drawn before what is printed beside it, and its line
+    /// ends with the next drawing.
     fn look_at(&mut self, line: &[u8], found: &mut dyn FnMut(&PrintedMetrics)) {
         let line = lines::readable(line).unwrap_or_default();
         let bar = bar::read_bar(&line).filter(|(bar, rest)| rest.is_empty() && !bar.is_keras);
-        if let Some((mut bar, _)) =
-            bar.filter(|(bar, _)| bar.purpose == Purpose::Training && bar.values.is_empty())
-        {
-            self.steps.bar(&mut bar, found);
+        let is_silent = |bar: &Bar| bar.purpose == Purpose::Training && bar.values.is_empty();
+        if let Some((bar, _)) = bar.filter(|(bar, _)| is_silent(bar)) {
+            self.steps.bar(&bar, bar.purpose, None, found);
         }
     }
 
@@ -475,6 +535,7 @@ impl Reading {
         let is_object = line.starts_with('{');
         let read = if self.only_json { objects::read_object } else { read_logged };
         if let Some(object) = Some(line).filter(|_| is_object).and_then(read) {
+            self.end_title(output, &object);
             self.values(object, found);
             return Said::Something;
         }
@@ -484,7 +545,13 @@ impl Reading {
         }
         if is_object {
             let dict = python::read_dict(line).map(objects::numbers_of);
-            if let Some(dict) = dict.filter(Named::has_values) {
+            if let Some(mut dict) = dict.filter(Named::has_values) {
+                self.end_title(output, &dict);
+                let part = self.part[output as usize].as_mut().filter(|part| part.is_titled());
+                if let Some(part) = part {
+                    part.see_row();
+                    objects::take_part(&mut dict, part.prefix);
+                }
                 self.values(dict, found);
             }
             return Said::Something;
@@ -493,6 +560,12 @@ impl Reading {
             return Said::Nothing;
         }
         self.for_people(output, line, found)
+    }
+
+    /// Sees an object or a row: one that says where the script is ends what is below a title.
+    fn end_title(&mut self, output: Printed, named: &Named) {
+        let at = output as usize;
+        self.part[at] = self.part[at].take().filter(|part| !part.is_titled() || !named.has_place());
     }
 
     fn for_people(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(&PrintedMetrics)) -> Said {
@@ -504,7 +577,9 @@ impl Reading {
         }
         if let Some((bar, rest)) = bar::read_bar(line) {
             let part = &mut self.part[at];
-            *part = part.take().filter(|part| !matches!(part.extent, Extent::Block { .. }));
+            if part.as_mut().is_some_and(|part| !part.reaches_beyond(&bar)) {
+                *part = None;
+            }
             self.bar(output, bar, found);
             // Another program's line may follow a bar that did not end its line.
             if !rest.is_empty() {
@@ -517,13 +592,25 @@ impl Reading {
         if bar::is_cut_short(line) {
             return Said::Something;
         }
+        if self.part[at].is_none() {
+            tables.end_title();
+        }
         match tables.take(message) {
             Taken::No => {}
-            Taken::Part => return Said::Something,
+            Taken::Part => {
+                if tables.is_in_titled_box() {
+                    self.part[at].iter_mut().for_each(Part::see_row);
+                }
+                return Said::Something;
+            }
             Taken::Values(mut named) => {
+                if named.step.or(named.epoch).is_some() {
+                    self.end_title(output, &named);
+                }
                 let batch = if named.position.is_some() { "_batch" } else { "" };
                 let part = self.part[at].as_ref().map(|part| format!("{}{batch}", part.prefix));
                 named.take_part(part.as_deref());
+                self.part[at].iter_mut().for_each(Part::see_row);
                 self.values(*named, found);
                 return Said::Something;
             }
@@ -536,6 +623,11 @@ impl Reading {
         }
         if let Some(epoch) = bar::epoch_of_line(line) {
             self.evaluated[at].heading = None;
+            let place = Named { epoch: Some(epoch), ..Named::default() };
+            self.part[at] = self.part[at].take().and_then(|part| match part.extent {
+                Extent::Block { .. } => part.goes_on(Some(&place)),
+                _ => Some(part),
+            });
             self.steps.epoch_begins(epoch, found);
             return Said::Something;
         }
@@ -553,7 +645,10 @@ impl Reading {
         if known.is_none() {
             self.leave_out(LeftOutKind::UnclearCommas, commas::unclear_values(message));
         }
-        self.part[at] = self.part[at].take().and_then(|part| part.goes_on(named.as_ref()));
+        let is_titled = self.part[at].as_ref().is_some_and(Part::is_titled);
+        if !(is_titled && (message.trim().is_empty() || text::is_rule(message.as_bytes()))) {
+            self.part[at] = self.part[at].take().and_then(|part| part.goes_on(named.as_ref()));
+        }
         let Some(mut named) = named else { return Said::Nothing };
         if named.is_supposed && !self.steps.has_begun() {
             return Said::Something;
@@ -603,8 +698,8 @@ impl Reading {
                 bar.name = "table".into();
             }
         }
-        self.judge(output, &mut bar);
-        self.steps.bar(&mut bar, found);
+        let purpose = self.steps.purpose_below(self.evaluated[output as usize].heading, &bar);
+        self.steps.bar(&bar, purpose, None, found);
     }
 }
 

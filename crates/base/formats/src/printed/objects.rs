@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::named::Named;
-use super::names;
+use super::lexical::named::Named;
+use super::lexical::names;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// The fields that name the step of a line, the best first.
@@ -90,8 +90,8 @@ pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
     if is_of_estimator(&named) { named.into_settings() } else { named }
 }
 
-/// Names the numbers of a dict whose names are numbers, as of classes, by the measure right before it: `accuracy: {0: 0.5, 1: 0.75}`. Without one they are none
-/// of the training: `atomic energies: {1: -13.5}`.
+/// Names the numbers of a dict whose names are numbers, as of classes, by the measure right before it:
+/// `accuracy: {0: 0.5, 1: 0.75}`. Without one they are none of the training: `atomic energies: {1: -13.5}`.
 pub(super) fn name_classes(named: &mut Named, before: &str) {
     let is_number = |(name, _): &(String, f64)| name.bytes().all(|byte| byte.is_ascii_digit());
     if !named.values.iter().all(is_number) {
@@ -111,8 +111,9 @@ fn count_of(fields: &Map<String, Value>, name: &str) -> Option<(u64, u64)> {
     Some((done.trim().parse().ok()?, total.trim().parse().ok()?))
 }
 
-/// The prefix of numbers of the part of the data that a text names: `val`, `validation`, `train_epoch`. The numbers of a training have none, unless they are
-/// those of a whole epoch, and those of an evaluation that it counts keep that apart from its result: `val_iter`.
+/// The prefix of numbers of the part of the data that a text names: `val`, `validation`, `train_epoch`. The numbers of
+/// a training have none, unless they are those of a whole epoch, and those of an evaluation that it counts keep that
+/// apart from its result: `val_iter`.
 fn part_in(text: &str) -> Option<String> {
     let (word, count) = text.split_once('_').unwrap_or((text, ""));
     let part = names::part_of_data(word).filter(|_| count.is_empty() || OF_COUNTS.contains(&count))?;
@@ -132,7 +133,8 @@ pub(super) fn take_part(named: &mut Named, part: &str) {
     }
 }
 
-/// Whether the numbers are parameters of a pipeline or an estimator and nothing that was measured: `{'clf__C': 1, 'clf__max_iter': 500}`, `{'C': 10, 'gamma': 0.1}`.
+/// Whether the numbers are parameters of a pipeline or an estimator and nothing that was measured:
+/// `{'clf__C': 1, 'clf__max_iter': 500}`, `{'C': 10, 'gamma': 0.1}`.
 fn is_of_estimator(named: &Named) -> bool {
     let is_parameter = |(name, _): &(String, f64)| {
         names::is_of_pipeline(name) || ESTIMATOR_PARAMETERS.contains(&name.as_str())

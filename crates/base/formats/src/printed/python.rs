@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::lexical::tokens::value_of;
 use super::objects;
-use super::tokens::value_of;
 
 /// Dicts deeper than this are no metrics.
 const DEPTH_MAX: usize = 4;
@@ -23,7 +23,8 @@ pub(super) fn read_first_dict(text: &str) -> Option<(Map<String, Value>, &str)> 
     Some((reader.dict(0)?, reader.rest))
 }
 
-/// The dict of a collection that ends a text, and what is before it: `test: OrderedDict([('acc', 0.5)])`, `defaultdict(<class 'float'>, {'acc': 0.5})`.
+/// The dict of a collection that ends a text, and what is before it: `test: OrderedDict([('acc', 0.5)])`,
+/// `defaultdict(<class 'float'>, {'acc': 0.5})`.
 pub(super) fn read_last_collection(text: &str) -> Option<(&str, Map<String, Value>)> {
     let inside = text.strip_suffix(')')?;
     let begin = COLLECTIONS.iter().find_map(|name| inside.find(name).map(|at| (at, at + name.len())));

@@ -1,7 +1,7 @@
 //! Settings that a script shows before it trains: blocks of `name = value` and of YAML, a dict of its arguments, the number of steps.
 
-use super::named::Named;
-use super::names::{self, Meaning};
+use super::lexical::named::Named;
+use super::lexical::names::{self, Meaning};
 use crate::record::unmarked;
 
 /// So many settings are taken at most.

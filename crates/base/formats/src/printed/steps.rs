@@ -4,14 +4,15 @@
 //! epoch; [`Track`] makes one growing step of them: from the epoch where it is named, or by adding up what went before. Steps without a
 //! total that begin again are [`PrintedCourse`]'s.
 //! A line that names none has the last known step of the script. While a bar is drawn such a line waits for the next
-//! drawing, which shows where it was printed: bars are drawn ten times a second at most. Behind a drawing, on its line, it has the step of that one.
+//! drawing, which shows where it was printed: bars are drawn ten times a second at most. Behind a drawing, on its line,
+//! it has the step of that one.
 
 use std::mem::take;
 
 use super::bar::{Bar, Purpose};
 use super::course::{Counted, Counts, PrintedCourse};
-use super::named::{Beside, Named};
-use super::names::{self, Meaning};
+use super::lexical::named::{Beside, Named};
+use super::lexical::names::{self, Meaning};
 use super::{PrintedMetrics, VALUES_MAX};
 
 /// So many different bars and counts are distinguished; the one that was seen longest ago is forgotten.
@@ -51,8 +52,37 @@ fn complete(values: &mut Vec<(String, f64)>, before: Vec<(String, f64)>) {
     values.extend(missing);
 }
 
-/// Takes values into a report that said them before, for another reader: other names are beside the very same value of a measure. What is said again may
-/// have more digits.
+/// Makes values a copy of others, which most often have the same names.
+fn copy_values(from: &[(String, f64)], into: &mut Vec<(String, f64)>) {
+    if !from.iter().map(|(name, _)| name).eq(into.iter().map(|(name, _)| name)) {
+        return from.clone_into(into);
+    }
+    into.iter_mut().zip(from).for_each(|((_, into), (_, from))| *into = *from);
+}
+
+/// A bar of an evaluation has the part of the data in its name and in those of its values.
+fn judging_bar(bar: &Bar, whose: &str) -> Bar {
+    let mut bar = bar.clone();
+    bar.name.push_str(whose);
+    // A sanity check is of no part of the data.
+    let is_part = names::whose_line(whose).is_some();
+    for (name, _) in &mut bar.values {
+        if !(name.contains(whose) || (is_part && names::has_part_of_data(name))) {
+            *name = format!("{whose}_{name}");
+        }
+    }
+    bar
+}
+
+/// The name and the total of a bar or a count.
+type Key<'a> = (&'a str, Option<u64>);
+
+fn lent((name, total): &(String, Option<u64>)) -> Key<'_> {
+    (name, *total)
+}
+
+/// Takes values into a report that said them before, for another reader: other names are beside the very same value of
+/// a measure. What is said again may have more digits.
 fn take_same_report(said: &mut [(String, f64)], values: &mut Vec<(String, f64)>) {
     let is_new = |(name, _): &(String, f64)| said.iter().all(|(known, _)| known != name);
     let is_same = |(name, value): &(String, f64)| {
@@ -100,6 +130,8 @@ struct Track {
     evaluates: bool,
     /// Measures of the training were printed while it was drawn.
     has_trained: bool,
+    /// Values that do not count any more: the next ones, which have the same names, are written over them.
+    room: Vec<(String, f64)>,
     /// The newest drawing; it counts when the bar moves on, because values are drawn late.
     pending: Option<PrintedMetrics>,
     /// The width of the terminal cuts it: it may lack values that are shown at other places.
@@ -179,7 +211,8 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// `Batch 3/0`, as WeNet counts, is the first batch of epoch 3: nothing is one of none. From then on all batches with a number before them are read so.
+    /// `Batch 3/0`, as WeNet counts, is the first batch of epoch 3: nothing is one of none. From then on all batches
+    /// with a number before them are read so.
     fn part_batches(&mut self, named: &mut Named) {
         if !named.counts_batches || named.epoch.is_some() {
             return;
@@ -190,7 +223,8 @@ impl Steps {
         }
     }
 
-    /// Values behind `[lfw][2000]` are of that part of the data if the number is the step. A process may write its number there: then only measures count.
+    /// Values behind `[lfw][2000]` are of that part of the data if the number is the step. A process may write its
+    /// number there: then only measures count.
     fn name_by_head(&self, named: &mut Named) {
         let Some(Beside::Head { name: head, number }) = named.beside.as_deref() else { return };
         if self.at == Some(*number) {
@@ -271,17 +305,7 @@ impl Steps {
                 }
             }
             None => {
-                // Without anything finer the epoch is the step; a closing summary belongs to the last step.
-                let step = match (self.record_of(named), self.at, self.epoch) {
-                    (Some(record), ..) => record,
-                    (None, Some(at), _) if self.is_finer_than_epochs || self.counts_records => {
-                        self.has_finer_values = true;
-                        at
-                    }
-                    (None, _, Some(epoch)) => self.epoch_as_step(epoch),
-                    (None, at, None) => at.unwrap_or(0),
-                };
-                self.at = self.at.max(Some(step));
+                let step = self.step_without_place(named);
                 self.release(step, found);
                 let metrics = PrintedMetrics::of(step, take(&mut named.values));
                 match self.is_behind_drawing {
@@ -292,10 +316,10 @@ impl Steps {
         }
     }
 
-    /// The step of a line that is like those before it and names a step: nothing waits for it, and its values are taken as they are. Nothing if it has to be
-    /// taken as a whole line.
+    /// The step of a line that is like those before it: nothing waits for it, and its values are taken as they are.
+    /// Nothing if it has to be taken as a whole line.
     pub fn plain_line(&mut self, named: &Named) -> Option<u64> {
-        let is_open = self.behind.is_none() && self.held.is_empty() && self.naming_lines == NAMING_LINES;
+        let is_open = self.behind.is_none() && self.held.is_empty();
         let numbers = [named.step, named.epoch, named.position];
         let is_too_high = || numbers.into_iter().flatten().any(|number| number > STEP_MAX);
         if !is_open || is_too_high() || self.is_second_count(named) {
@@ -305,9 +329,34 @@ impl Steps {
             self.course.see_epoch(epoch, named.epoch_counted_from_one);
         }
         self.epoch = named.epoch.or(self.epoch);
-        let step = self.step_of(named)?;
+        if named.step.or(named.position).is_none() {
+            return self.is_without_bars(named).then(|| self.step_without_place(named));
+        }
+        let step = Some(named).filter(|_| self.naming_lines == NAMING_LINES);
+        let step = step.and_then(|named| self.step_of(named))?;
         self.is_at(step);
         Some(step)
+    }
+
+    /// Whether no bar says where a line is that names no step.
+    fn is_without_bars(&self, named: &Named) -> bool {
+        let has_bar = self.leader.is_some() || self.leader_is_drawn || self.is_behind_drawing;
+        !has_bar && self.tracks.iter().all(|track| !track.may_train) && !self.counts_by_epoch(named)
+    }
+
+    /// The step of a line that names none: without anything finer the epoch is the step; a closing summary belongs to the last step.
+    fn step_without_place(&mut self, named: &Named) -> u64 {
+        let step = match (self.record_of(named), self.at, self.epoch) {
+            (Some(record), ..) => record,
+            (None, Some(at), _) if self.is_finer_than_epochs || self.counts_records => {
+                self.has_finer_values = true;
+                at
+            }
+            (None, _, Some(epoch)) => self.epoch_as_step(epoch),
+            (None, at, None) => at.unwrap_or(0),
+        };
+        self.at = self.at.max(Some(step));
+        step
     }
 
     /// Whether a count is the shorter one behind a count that is at its end, below the heading of the same epoch: it is of an evaluation.
@@ -329,8 +378,9 @@ impl Steps {
         self.has_finer_values = true;
     }
 
-    /// Whether the epoch that a line names is its step although a bar is drawn: nothing has a finer one so far. So is the one of a heading above it, where the bar
-    /// is at its end. A record that has the epoch as a value counts the steps of the bar.
+    /// Whether the epoch that a line names is its step although a bar is drawn: nothing has a finer one so far. So is
+    /// the one of a heading above it, where the bar is at its end. A record that has the epoch as a value counts the
+    /// steps of the bar.
     fn counts_by_epoch(&self, named: &Named) -> bool {
         let is_headed = self.epoch.is_some() && self.is_finer_than_epochs && !self.leader_is_drawn;
         let is_named = (named.epoch.is_some() || is_headed) && named.part_of_epoch.is_none();
@@ -394,7 +444,7 @@ impl Steps {
         let is_first = self.tracks.iter().all(|track| track.name != A_COUNT);
         let (is_unexplained, heading) = (epoch.is_none() && !is_judging, self.epoch);
         let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
-        let track = self.track(A_COUNT, named.total);
+        let track = self.track((A_COUNT, named.total));
         if named.is_place_in_epoch {
             track.counted.is_of_epoch();
         }
@@ -419,7 +469,11 @@ impl Steps {
         let is_next =
             self.record_names.len() > VALUES_MAX || names().any(|name| self.record_names.contains(name));
         let record = self.course.record(epoch, is_next);
-        if self.at != Some(record) {
+        let begins = self.at != Some(record);
+        if begins && self.record_names.iter().eq(names()) {
+            return Some(record);
+        }
+        if begins {
             self.record_names.clear();
         }
         self.record_names.extend(names().cloned());
@@ -450,79 +504,82 @@ impl Steps {
         self.flush_others(None, found);
     }
 
-    /// A drawing of a bar.
-    pub fn bar(&mut self, bar: &mut Bar, found: &mut dyn FnMut(&PrintedMetrics)) {
+    /// A drawing of a bar, for this purpose. `names`: the number of the names of its values.
+    pub fn bar(
+        &mut self,
+        bar: &Bar,
+        purpose: Purpose,
+        names: Option<u32>,
+        found: &mut dyn FnMut(&PrintedMetrics),
+    ) {
         let epoch = bar.epoch.map(|(epoch, _)| epoch);
         if [Some(bar.done), bar.total, epoch, bar.step].into_iter().flatten().any(|number| number > STEP_MAX)
         {
             return;
         }
-        if bar.is_keras {
-            bar.purpose = self.purpose_of_keras(bar);
-        }
+        let purpose = if bar.is_keras { self.purpose_of_keras(bar) } else { purpose };
         if let Some(said) = self.behind.take() {
             found(&said);
         }
-        if bar.purpose == Purpose::Training && self.is_beside_lines(bar) {
-            bar.purpose = Purpose::Other;
-        }
-        if let Purpose::Judging(whose) = bar.purpose {
-            bar.name.push_str(whose);
-            // A sanity check is of no part of the data.
-            let is_part = names::whose_line(whose).is_some();
-            for (name, _) in &mut bar.values {
-                if !(name.contains(whose) || (is_part && names::has_part_of_data(name))) {
-                    *name = format!("{whose}_{name}");
-                }
+        match purpose {
+            Purpose::Judging(whose) => self.drawing(&judging_bar(bar, whose), purpose, None, found),
+            Purpose::Training if self.is_beside_lines(bar) => {
+                self.drawing(bar, Purpose::Other, names, found);
             }
+            _ => self.drawing(bar, purpose, names, found),
         }
-        self.has_begun |= bar.purpose == Purpose::Training;
-        if let Some((epoch, counted_from_one)) = bar.epoch.filter(|_| bar.purpose == Purpose::Training) {
+    }
+
+    fn drawing(
+        &mut self,
+        bar: &Bar,
+        purpose: Purpose,
+        names: Option<u32>,
+        found: &mut dyn FnMut(&PrintedMetrics),
+    ) {
+        let is_training = purpose == Purpose::Training;
+        self.has_begun |= is_training;
+        if let Some((epoch, counted_from_one)) = bar.epoch.filter(|_| is_training) {
             self.course.see_epoch(epoch, counted_from_one);
         }
-        if bar.total.is_none() && bar.purpose == Purpose::Training {
-            bar.total = self.total_before(bar);
-        }
-        let key = (bar.name.clone(), bar.total);
-        self.flush_others(Some(&key), found);
+        let total = bar.total.or_else(|| self.total_before(bar).filter(|_| is_training));
+        let key = (&*bar.name, total);
+        self.flush_others(Some(key), found);
         let at = self.at.unwrap_or(0);
         // A bar over epochs with values of each.
         let counts_epochs =
-            bar.purpose == Purpose::Epochs && !self.is_finer_than_epochs && !bar.values.is_empty();
-        let origin = self.origin_of(bar);
-        let track = self.track(&bar.name, bar.total);
+            purpose == Purpose::Epochs && !self.is_finer_than_epochs && !bar.values.is_empty();
+        let origin = self.origin_of(bar, total);
+        let track = self.track(key);
         track.origin = origin.or(track.origin);
         let restarted = track.begins_again_at(bar.done);
-        if bar.done == 0 && track.shows_already(&bar.values) {
-            // The values of the epoch before, drawn once more.
-            bar.values.clear();
-        }
+        // The values of the epoch before, drawn once more.
+        let is_repeated = bar.done == 0 && track.shows_already(&bar.values);
+        let values = if is_repeated { &[] } else { &bar.values[..] };
         let own_step = track.advance(bar.done, bar.epoch);
         let own_step = track.named_step(bar.step, own_step);
-        let has_own = bar.purpose == Purpose::Training || counts_epochs;
-        let step = if has_own { own_step } else { at };
-        track.has_values |= !bar.values.is_empty();
-        track.may_train = bar.purpose == Purpose::Training;
+        let step = if is_training || counts_epochs { own_step } else { at };
+        track.has_values |= !values.is_empty();
+        track.may_train = is_training;
         track.has_ended |= track.is_at_end();
-        let moved_on = restarted || track.pending.as_ref().is_some_and(|pending| pending.step != step);
-        if moved_on && let Some(metrics) = track.tell() {
-            found(&metrics);
+        if restarted || track.pending.as_ref().is_some_and(|pending| pending.step != step) {
+            track.tell(found);
         }
-        if !bar.values.is_empty() {
-            track.draw(PrintedMetrics::of(step, take(&mut bar.values)), bar.is_cut);
+        if !values.is_empty() {
+            track.draw((step, names), values, bar.is_cut);
         }
         let (has_values, counted) = (track.has_values, track.counted);
         // What was counted through is not known to the next attempt.
         let falls = restarted && bar.epoch.is_none() && !bar.is_keras;
-        if bar.purpose == Purpose::Training {
+        if is_training {
             self.course.remember(counted);
         }
         self.has_finer_values |= has_values;
-        let may_lead = bar.purpose == Purpose::Training && (has_values || !self.leads_by_epochs);
-        self.has_judged |= matches!(bar.purpose, Purpose::Judging(_));
-        if may_lead && self.leads(&key, has_values) {
+        let may_lead = is_training && (has_values || !self.leads_by_epochs);
+        self.has_judged |= matches!(purpose, Purpose::Judging(_));
+        if may_lead && self.leads(key, has_values) {
             self.has_judged = false;
-            self.leader_is_drawn = bar.total.is_none_or(|total| bar.done < total);
+            self.leader_is_drawn = total.is_none_or(|total| bar.done < total);
             if falls {
                 self.course.fell_back();
                 self.leader_returns |= !self.held.is_empty();
@@ -558,13 +615,14 @@ impl Steps {
     }
 
     /// Where the epoch of a bar begins if the one before had another length, as the last one has that a limit of steps cuts.
-    fn origin_of(&self, bar: &Bar) -> Option<(u64, u64)> {
+    fn origin_of(&self, bar: &Bar, total: Option<u64>) -> Option<(u64, u64)> {
         let (epoch, _) = bar.epoch?;
         let last = epoch.checked_sub(1)?;
-        let before =
-            self.tracks.iter().rev().find(|track| {
-                track.name == bar.name && track.total != bar.total && track.epoch == Some(last)
-            })?;
+        let before = self
+            .tracks
+            .iter()
+            .rev()
+            .find(|track| track.epoch == Some(last) && track.total != total && track.name == bar.name)?;
         Some((epoch, before.before.saturating_add(before.total?)))
     }
 
@@ -582,7 +640,7 @@ impl Steps {
         if std::mem::take(&mut self.epoch_begun) {
             self.keras_total = bar.total;
             let epoch = self.epoch;
-            self.track(&bar.name, bar.total).begin_epoch(epoch);
+            self.track((&bar.name, bar.total)).begin_epoch(epoch);
             return Purpose::Training;
         }
         let last = self.tracks.iter().find(|track| track.name == bar.name && track.total == bar.total);
@@ -590,34 +648,44 @@ impl Steps {
         if goes_on { Purpose::Training } else { Purpose::Judging("eval") }
     }
 
+    /// What a bar is drawn for behind a line that says that an evaluation of a part of the data begins: one of the form
+    /// of the training's is of it, if it has another length.
+    pub fn purpose_below(&self, part: Option<&'static str>, bar: &Bar) -> Purpose {
+        let part = part.filter(|_| bar.purpose == Purpose::Training && self.is_beside_leader(bar));
+        part.map_or(bar.purpose, Purpose::Judging)
+    }
+
     /// Whether a bar is of the same form as the training's, which shows values, and has another length.
-    pub fn is_beside_leader(&self, bar: &Bar) -> bool {
+    fn is_beside_leader(&self, bar: &Bar) -> bool {
         let Some(key) = self.leader.as_ref().filter(|_| bar.epoch.is_none()) else { return false };
-        let shows_values = || self.tracks.iter().any(|track| track.is(key) && track.has_values);
+        let shows_values = || self.tracks.iter().any(|track| track.is(lent(key)) && track.has_values);
         key.0 == bar.name && key.1 != bar.total && shows_values()
     }
 
     /// The first training bar leads; one that shows values takes over from one that shows none.
-    fn leads(&mut self, key: &(String, Option<u64>), has_values: bool) -> bool {
-        let leader_shows_values = self
-            .leader
-            .as_ref()
-            .is_some_and(|leader| self.tracks.iter().any(|track| track.is(leader) && track.has_values));
-        if self.leader.is_none() || (has_values && !leader_shows_values) {
-            self.leader = Some(key.clone());
+    fn leads(&mut self, key: Key<'_>, has_values: bool) -> bool {
+        let is_leader = self.leader.as_ref().is_some_and(|leader| lent(leader) == key);
+        if !is_leader && (self.leader.is_none() || (has_values && !self.leader_shows_values())) {
+            self.leader = Some((key.0.to_owned(), key.1));
+            return true;
         }
-        self.leader.as_ref() == Some(key)
+        is_leader
+    }
+
+    fn leader_shows_values(&self) -> bool {
+        let leader = self.leader.as_ref().map(lent);
+        leader.is_some_and(|leader| self.tracks.iter().any(|track| track.is(leader) && track.has_values))
     }
 
     /// Whether the bar that leads is at its end and no measures of a training were printed while it was drawn.
     pub fn awaits_bar(&self) -> bool {
         let Some(key) = &self.leader else { return false };
         let is_over = |track: &Track| track.is_at_end() && !track.has_trained && !track.has_values;
-        self.tracks.iter().any(|track| track.is(key) && is_over(track))
+        self.tracks.iter().any(|track| is_over(track) && track.is(lent(key)))
     }
 
-    /// A bar over something else may have come first, such as one of an evaluation before the training: it was at its end before measures of a training
-    /// were printed. The bar that is drawn when they are leads from then on.
+    /// A bar over something else may have come first, such as one of an evaluation before the training: it was at its
+    /// end before measures of a training were printed. The bar that is drawn when they are leads from then on.
     fn find_training_bar(&mut self, named: &Named) {
         let Some(drawn) = self.tracks.iter().rposition(|track| track.may_train) else { return };
         let is_judged = |name: &str| name.split(['_', '/', '.', '-']).any(|part| SELDOM.contains(&part));
@@ -629,7 +697,7 @@ impl Steps {
             return;
         }
         let Some(key) = &self.leader else { return };
-        let Some(first) = self.tracks.iter().position(|track| track.is(key)) else { return };
+        let Some(first) = self.tracks.iter().position(|track| track.is(lent(key))) else { return };
         let (leader, other) = (&self.tracks[first], &self.tracks[drawn]);
         if !leader.has_ended || (first == drawn && !leader.is_at_end()) {
             self.tracks[first].has_trained = true;
@@ -645,8 +713,8 @@ impl Steps {
         }
     }
 
-    /// Whether the line may be of a training that the bar before it does not show: a bar that ended before the first measure may be of something else. A closing
-    /// summary looks the same.
+    /// Whether the line may be of a training that the bar before it does not show: a bar that ended before the first
+    /// measure may be of something else. A closing summary looks the same.
     fn may_leave_bar(&self, named: &Named) -> bool {
         let has_epoch = named.epoch.or(self.epoch).is_some() || named.part_of_epoch.is_some();
         !has_epoch && !self.leader_returns && self.awaits_bar()
@@ -673,56 +741,56 @@ impl Steps {
         }
     }
 
-    fn flush_others(&mut self, but: Option<&(String, Option<u64>)>, found: &mut dyn FnMut(&PrintedMetrics)) {
+    fn flush_others(&mut self, but: Option<Key<'_>>, found: &mut dyn FnMut(&PrintedMetrics)) {
         for track in &mut self.tracks {
-            if !but.is_some_and(|key| track.is(key))
-                && let Some(metrics) = track.tell()
-            {
-                found(&metrics);
+            if track.pending.is_some() && !but.is_some_and(|key| track.is(key)) {
+                track.tell(found);
             }
         }
     }
 
-    fn track(&mut self, name: &str, total: Option<u64>) -> &mut Track {
-        let known = self.tracks.iter().position(|track| track.name == name && track.total == total);
-        let track = match known {
-            Some(at) => self.tracks.remove(at),
-            None => Track {
-                // The same bar with another total shows the values of the epochs before, too.
-                reported: self
-                    .tracks
-                    .iter()
-                    .rfind(|track| track.name == name)
-                    .map_or_else(Vec::new, |track| track.reported.clone()),
-                first_epoch: self.known_first,
-                counted: self.course.counted(total),
-                ..Track::new(name, total)
-            },
-        };
-        if self.tracks.len() >= TRACKS_MAX {
-            self.tracks.remove(0);
+    /// A bar or a count, which is the one seen last then.
+    fn track(&mut self, key: Key<'_>) -> &mut Track {
+        match self.tracks.iter().rposition(|track| track.is(key)) {
+            Some(at) => self.tracks[at..].rotate_left(1),
+            None => {
+                let track = self.new_track(key);
+                if self.tracks.len() >= TRACKS_MAX {
+                    self.tracks.remove(0);
+                }
+                self.tracks.push(track);
+            }
         }
-        self.tracks.push(track);
         let last = self.tracks.len() - 1;
         &mut self.tracks[last]
+    }
+
+    fn new_track(&self, (name, total): Key<'_>) -> Track {
+        // The same bar with another total shows the values of the epochs before, too.
+        let before = self.tracks.iter().rfind(|track| track.name == name);
+        Track {
+            name: name.into(),
+            total,
+            reported: before.map_or_else(Vec::new, |track| track.reported.clone()),
+            first_epoch: self.known_first,
+            counted: self.course.counted(total),
+            ..Track::default()
+        }
     }
 }
 
 impl Track {
-    fn new(name: &str, total: Option<u64>) -> Self {
-        Self { name: name.into(), total, ..Self::default() }
-    }
-
-    fn is(&self, key: &(String, Option<u64>)) -> bool {
-        self.name == key.0 && self.total == key.1
+    fn is(&self, (name, total): Key<'_>) -> bool {
+        self.total == total && self.name == name
     }
 
     fn is_at_end(&self) -> bool {
         self.total.is_some_and(|total| self.done >= total)
     }
 
-    /// The growing step of a count in a line; its total is that of an epoch, however far it was seen. `heading`: the epoch of the last heading; the count
-    /// may be at the same place in the next one. `passed`: the epochs before the first count, by a heading.
+    /// The growing step of a count in a line; its total is that of an epoch, however far it was seen. `heading`: the
+    /// epoch of the last heading; the count may be at the same place in the next one. `passed`: the epochs before the
+    /// first count, by a heading.
     fn count(
         &mut self,
         done: u64,
@@ -812,35 +880,48 @@ impl Track {
         values.iter().all(is_same)
     }
 
-    /// Takes in the newest drawing. One that is cut lacks values that one before it, of the same step, may have.
-    fn draw(&mut self, mut drawn: PrintedMetrics, is_cut: bool) {
-        if let Some(before) = self.pending.take().filter(|before| is_cut && before.step == drawn.step) {
-            complete(&mut drawn.values, before.values);
+    /// Takes in the newest drawing, with its step and the number of its names. One that is cut lacks values that one
+    /// before it, of the same step, may have.
+    fn draw(&mut self, (step, names): (u64, Option<u32>), values: &[(String, f64)], is_cut: bool) {
+        self.pending_is_cut = is_cut;
+        let before = self.pending.take();
+        if let Some(before) = before.as_ref().filter(|before| is_cut && before.step == step) {
+            let mut values = values.to_vec();
+            complete(&mut values, before.values.clone());
+            self.pending = Some(PrintedMetrics::of(step, values));
+            return;
         }
-        (self.pending, self.pending_is_cut) = (Some(drawn), is_cut);
+        let mut drawn = before.map_or_else(|| take(&mut self.room), |before| before.values);
+        copy_values(values, &mut drawn);
+        self.pending = Some(PrintedMetrics { names, ..PrintedMetrics::of(step, drawn) });
     }
 
     /// Takes in the values of a drawing, and what was reported before it.
     fn report(&mut self, values: Vec<(String, f64)>) {
         let before = std::mem::replace(&mut self.reported, values);
-        if self.pending_is_cut {
-            complete(&mut self.reported, before);
+        match self.pending_is_cut {
+            true => complete(&mut self.reported, before),
+            false => self.room = before,
         }
     }
 
-    /// The pending drawing, without what was reported at its step already and without evaluations that did not change.
-    fn tell(&mut self) -> Option<PrintedMetrics> {
-        let mut metrics = self.pending.take()?;
+    /// Says the pending drawing, without what was reported at its step already and without evaluations that did not change.
+    fn tell(&mut self, found: &mut dyn FnMut(&PrintedMetrics)) {
+        let Some(metrics) = self.pending.take() else { return };
         let same_step = self.reported_step == Some(metrics.step);
         self.reported_step = Some(metrics.step);
-        let shown = metrics.values.clone();
         let reported = &self.reported;
-        metrics.values.retain(|(name, value)| {
-            let unchanged =
-                reported.iter().any(|(known, was)| known == name && was.to_bits() == value.to_bits());
-            !(unchanged && (same_step || changes_seldom(name)))
-        });
-        self.report(shown);
-        (!metrics.values.is_empty()).then_some(metrics)
+        let is_said = |(name, value): &&(String, f64)| {
+            let is_known = |(known, was): &(String, f64)| was.to_bits() == value.to_bits() && known == name;
+            !(reported.iter().any(is_known) && (same_step || changes_seldom(name)))
+        };
+        let said = metrics.values.iter().filter(is_said).count();
+        if said == metrics.values.len() {
+            found(&metrics);
+        } else if said > 0 {
+            let values = metrics.values.iter().filter(is_said).cloned().collect();
+            found(&PrintedMetrics::of(metrics.step, values));
+        }
+        self.report(metrics.values);
     }
 }

@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
-use super::commas;
-use super::named::Named;
-use super::names::{self, Meaning};
-use super::tokens::{number_of, share_of};
+use super::columns::{Column, with_signs_at_numbers, with_units_at_names};
+use super::lexical::commas;
+use super::lexical::named::Named;
+use super::lexical::names::{self, Meaning};
+use super::lexical::tokens::number_of;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// Columns with these names are the step of a row; the first of them that a table has counts.
@@ -48,15 +49,15 @@ const OTHERS_MAX: u32 = 500;
 /// The tables of one output.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    columns: Vec<String>,
+    columns: Vec<Column>,
     /// The words of the heading, where these are others: one blank may as well be between two columns.
-    words: Vec<String>,
+    words: Vec<Column>,
     separator: Separator,
     /// The columns that had a sign such as `+`, and those that had a number or a word, as bits.
     signs: u32,
     numbers: u32,
     /// The upper of two lines of a heading: the next one has the rest of the names.
-    upper: Vec<String>,
+    upper: Vec<Column>,
     others: u32,
     boxed: Option<Boxed>,
     /// The last line was a rule, which a box may be below.
@@ -64,7 +65,9 @@ pub(super) struct Tables {
     /// It was a rule of two parts, which a box without bars may be below.
     is_below_columns: bool,
     /// The columns of a heading between bars that has measures and no place: a row of numbers may be below it.
-    results: Vec<String>,
+    results: Vec<Column>,
+    /// The part of the data in the title above: a list of results without a heading may be below it, `| acc | 0.62 |`.
+    title: Option<&'static str>,
     /// What the last line said that results follow of: `Evaluation results for bbox:`.
     results_of: Option<String>,
     /// The prefixes of the columns of a heading that has parts of the data only.
@@ -87,6 +90,8 @@ struct Boxed {
     is_plain: bool,
     /// Its bars are drawn. Like one without bars it need not have a step.
     is_drawn: bool,
+    /// The part of the data in the title above it. It need not have a step either.
+    title: Option<&'static str>,
     /// Its heading says that it shows settings.
     is_of_settings: bool,
     values: Vec<(String, f64)>,
@@ -126,9 +131,25 @@ impl Tables {
         is_heading
     }
 
+    /// Sees that the next line is below a title of results of this part of the data.
+    pub fn begin_below_title(&mut self, part: &'static str) {
+        self.title = Some(part);
+    }
+
+    /// Sees that the next line is not below a title.
+    pub fn end_title(&mut self) {
+        self.title = None;
+    }
+
+    /// Whether a row of a box below a title was taken.
+    pub fn is_in_titled_box(&self) -> bool {
+        self.boxed.as_ref().is_some_and(|boxed| boxed.title.is_some())
+    }
+
     /// The values of a measure for each part of the data, `accuracy  |  0.75  |  0.5`, below a heading that has them.
     pub fn take_row_of_parts(&mut self, message: &str) -> Option<Named> {
-        let message = &*with_plain_bars(message);
+        let message = with_plain_bars(message);
+        let message = &*with_signs_at_numbers(&message);
         if self.parts.is_empty()
             || is_rule(message)
             || is_drawn_rule(message)
@@ -150,6 +171,7 @@ impl Tables {
             true => row_of_plain(line).is_some(),
             false => {
                 let plain = with_plain_bars(line);
+                let plain = with_signs_at_numbers(&plain);
                 row_of_box(&plain).is_some() || (boxed.is_drawn && row_of_spaced(&plain).is_some())
             }
         };
@@ -160,9 +182,10 @@ impl Tables {
     pub fn finish(&mut self) -> Option<Named> {
         let boxed = self.boxed.take()?;
         let step = boxed.step.map(|(_, step)| step);
-        let named = Named { step, values: boxed.values, ..Named::default() };
-        let has_unknown_step = boxed.is_plain || boxed.is_drawn;
+        let mut named = Named { step, values: boxed.values, ..Named::default() };
+        let has_unknown_step = boxed.is_plain || boxed.is_drawn || boxed.title.is_some();
         let is_measured = step.is_some() || (has_unknown_step && named.meaning() == Some(Meaning::Measure));
+        named.take_part(boxed.title);
         (is_measured && !named.values.is_empty()).then_some(named)
     }
 
@@ -173,14 +196,15 @@ impl Tables {
         let results_of = self.results_of.take();
         let drawn = with_plain_bars(line);
         let is_drawn = matches!(drawn, Cow::Owned(_));
-        let line = &*drawn;
+        let line = &*with_signs_at_numbers(&drawn);
         if let Some((name, value)) = row_of_box(line)
             && (self.boxed.is_some()
                 || value.is_empty()
                 || is_below_rule
                 || self.is_row_of_drawn(is_drawn, name))
         {
-            self.boxed.get_or_insert(Boxed { is_drawn, ..Boxed::default() }).take(name, value);
+            let title = self.title.take();
+            self.boxed.get_or_insert(Boxed { is_drawn, title, ..Boxed::default() }).take(name, value);
             return Taken::Part;
         }
         if is_drawn && self.columns.is_empty() && self.take_spaced(line) {
@@ -204,6 +228,10 @@ impl Tables {
                 return Taken::Part;
             }
         }
+        if self.title.is_some() && !is_rule(line) && !is_drawn_rule(line) {
+            self.title = None;
+            self.begin_list(line);
+        }
         if !self.results.is_empty() {
             if is_rule(line) || is_drawn_rule(line) {
                 return Taken::Part;
@@ -216,7 +244,7 @@ impl Tables {
         }
         if self.heading(line) {
             let group = results_of.unwrap_or_default();
-            self.results.iter_mut().for_each(|name| name.insert_str(0, &group));
+            self.results.iter_mut().for_each(|column| column.name.insert_str(0, &group));
             return Taken::Part;
         }
         self.results_of = results_of_line(line);
@@ -231,10 +259,21 @@ impl Tables {
         Taken::No
     }
 
-    /// Takes a row of a box that has blanks between names and values, or the heading of one with settings: `│ lr     0.5 │`; false if the line is none.
+    /// Begins a list of results that has no heading, if the line is a row of one.
+    fn begin_list(&mut self, line: &str) {
+        let columns = ["metric", "value"].map(Column::of);
+        let is_row = row_of_results(&columns, line).is_some_and(|(named, _)| !named.values.is_empty());
+        if is_row && self.results.is_empty() {
+            self.columns.clear();
+            self.results = columns.into();
+        }
+    }
+
+    /// Takes a row of a box that has blanks between names and values, or the heading of one with settings:
+    /// `│ lr     0.5 │`; false if the line is none.
     fn take_spaced(&mut self, line: &str) -> bool {
         if let Some((name, value)) = row_of_spaced(line)
-            && (self.boxed.is_some() || value_of(name, value).is_some())
+            && (self.boxed.is_some() || Column::of_row(name).value(value).is_some())
         {
             self.boxed.get_or_insert(Boxed { is_drawn: true, ..Boxed::default() }).take(name, value);
             return true;
@@ -260,6 +299,7 @@ impl Tables {
         if line.contains([':', '=']) {
             return false;
         }
+        let line = &*with_units_at_names(line);
         let line = line.strip_prefix("# ").unwrap_or(line).trim_start();
         let Some(separator) = separator_of(line) else { return false };
         let has_single_blanks =
@@ -274,28 +314,29 @@ impl Tables {
         // One blank may be between two columns, `Epoch batch         loss`, as well as in a name.
         let words = match separator {
             Separator::Blanks if cells.iter().all(|cell| cell.split(' ').count() <= CELL_WORDS_MAX) => {
-                names_of(line.split_whitespace().take(COLUMNS_MAX + 1).collect())
+                columns_of(line.split_whitespace().take(COLUMNS_MAX + 1).collect())
             }
             _ => Vec::new(),
         };
         let has_values = cells.iter().any(|cell| has_value_behind_name(cell));
         let has_measure_in_cases = cells.iter().any(|cell| names::has_measure_in_camel_case(cell));
-        let columns = names_of(cells);
-        let is_text = |name: &String| {
-            let first = name.chars().next();
-            first.is_some_and(|letter| letter.is_alphabetic() || letter == '#') && !name.contains('"')
+        let columns = columns_of(cells);
+        let is_text = |column: &Column| {
+            let first = column.name.chars().next();
+            first.is_some_and(|letter| letter.is_alphabetic() || letter == '#') && !column.name.contains('"')
         };
-        let has = |known: &[&str]| columns.iter().chain(&words).any(|name| known.contains(&name.as_str()));
-        let names_parts =
-            has(&EPOCH_COLUMNS) && columns.iter().any(|name| names::part_of_data(name).is_some());
-        let places = has(&STEP_COLUMNS) || has(&EPOCH_COLUMNS) || matches!(&*columns[0], "class" | "classes");
-        let is_of_evolution = columns[0] == "gen"
-            && columns.iter().filter(|name| names::is_of_mean(name)).count() >= STATISTICS_MIN;
+        let titles = || columns.iter().map(|column| column.name.as_str());
+        let has =
+            |known: &[&str]| columns.iter().chain(&words).any(|column| known.contains(&column.name.as_str()));
+        let names_parts = has(&EPOCH_COLUMNS) && titles().any(|name| names::part_of_data(name).is_some());
+        let places = has(&STEP_COLUMNS) || has(&EPOCH_COLUMNS) || is_of_classes(&columns);
+        let is_of_evolution = columns[0].name == "gen"
+            && titles().filter(|name| names::is_of_mean(name)).count() >= STATISTICS_MIN;
         let measures = has_measure_in_cases
             || names_parts
             || is_of_evolution
             || (has(&["box"]) && has(&["obj"]))
-            || columns.iter().any(|name| names::meaning_of(name) == Meaning::Measure);
+            || titles().any(|name| names::meaning_of(name) == Meaning::Measure);
         let is_heading = columns.iter().all(is_text) && places && measures;
         let may_be_upper = separator == Separator::Bar && columns.len() > 2 && places && !measures;
         if may_be_upper && columns.iter().all(is_text) {
@@ -303,11 +344,8 @@ impl Tables {
             return true;
         }
         let is_between_bars = separator == Separator::Bar && line.starts_with('|') && line.ends_with('|');
-        let has_results = || {
-            measures
-                || columns.iter().any(|name| is_average_precision(name))
-                || heads_list_of_results(&columns)
-        };
+        let has_results =
+            || measures || titles().any(is_average_precision) || heads_list_of_results(&columns);
         if is_between_bars && !places && !has_values && has_results() && columns.iter().all(is_text) {
             (self.columns, self.results) = (Vec::new(), columns);
             return true;
@@ -326,7 +364,7 @@ impl Tables {
             && line.trim_matches('|').split('|').all(is_word)
     }
 
-    fn begin(&mut self, mut columns: Vec<String>, mut words: Vec<String>, separator: Separator) {
+    fn begin(&mut self, mut columns: Vec<Column>, mut words: Vec<Column>, separator: Separator) {
         number_equal(&mut columns);
         number_equal(&mut words);
         (self.columns, self.words, self.separator) = (columns, words, separator);
@@ -344,14 +382,13 @@ impl Tables {
         let is_row = line.len() <= HEADING_BYTES_MAX
             && line.starts_with('|')
             && !line.contains(|letter: char| letter.is_ascii_digit());
-        let lower = names_of(if is_row { cells_of(line, Separator::Bar, true) } else { Vec::new() });
+        let lower = columns_of(if is_row { cells_of(line, Separator::Bar, true) } else { Vec::new() });
         if lower.len() != upper.len() {
             return false;
         }
-        let joined =
-            |(upper, lower): (String, String)| if lower.is_empty() { upper } else { upper + "_" + &lower };
-        let columns: Vec<String> = upper.into_iter().zip(lower).map(joined).collect();
-        let measures = columns.iter().any(|name| names::meaning_of(name) == Meaning::Measure);
+        let columns: Vec<Column> =
+            upper.into_iter().zip(&lower).map(|(upper, lower)| upper.above(lower)).collect();
+        let measures = columns.iter().any(|column| names::meaning_of(&column.name) == Meaning::Measure);
         if measures {
             self.begin(columns, Vec::new(), Separator::Bar);
         }
@@ -374,7 +411,7 @@ impl Tables {
         if cells.len() == self.columns.len() {
             self.see_signs(&cells);
         }
-        match [&self.columns, &self.words].into_iter().find(|names| names.len() == cells.len()) {
+        match [&self.columns, &self.words].into_iter().find(|columns| columns.len() == cells.len()) {
             Some(columns) => self.row_of(columns, cells),
             None => self.row_without_signs(cells),
         }
@@ -399,7 +436,8 @@ impl Tables {
             && cells.len() + lacking == self.columns.len()
             && cells.iter().all(|cell| number_of(&commas::pointed(cell)).is_some());
         let is_left = |at: usize| signs >> at & 1 == 0;
-        let columns = self.columns.iter().enumerate().filter(|(at, _)| is_left(*at)).map(|(_, name)| name);
+        let columns =
+            self.columns.iter().enumerate().filter(|(at, _)| is_left(*at)).map(|(_, column)| column);
         if is_row { self.row_of(columns, cells) } else { None }
     }
 
@@ -417,11 +455,12 @@ impl Tables {
         Some(named)
     }
 
-    fn row_of<'c>(&self, columns: impl IntoIterator<Item = &'c String>, cells: Vec<&str>) -> Option<Named> {
+    fn row_of<'c>(&self, columns: impl IntoIterator<Item = &'c Column>, cells: Vec<&str>) -> Option<Named> {
         let mut named = Named::default();
         let mut best = usize::MAX;
-        for (name, cell) in columns.into_iter().zip(cells) {
-            if let Some(place) = STEP_COLUMNS.iter().position(|column| column == name) {
+        for (column, cell) in columns.into_iter().zip(cells) {
+            let name = &column.name;
+            if let Some(place) = STEP_COLUMNS.iter().position(|known| known == name) {
                 if place < best {
                     named.step = cell.parse().ok();
                     best = place;
@@ -432,13 +471,13 @@ impl Tables {
                 named.epoch_counted_from_one = of.is_some();
             } else if name == "batch" {
                 named.position = cell.parse().ok();
-            } else if let Some(value) = value_of(name, cell).filter(|_| names::may_be_metric(name)) {
+            } else if let Some(value) = column.value(cell).filter(|_| names::may_be_metric(name)) {
                 named.values.push((names::plain(name.clone()), value));
             } else if let Some(values) = list_of(name, cell) {
                 named.values.extend(values);
             }
         }
-        let has_place = named.has_place() || matches!(&*self.columns[0], "class" | "classes");
+        let has_place = named.has_place() || is_of_classes(&self.columns);
         has_place.then_some(named)
     }
 }
@@ -449,7 +488,9 @@ impl Boxed {
             self.group = name.trim_end_matches('/').to_owned();
             return;
         }
-        let Some(number) = value_of(name, value).filter(|_| !self.is_of_settings) else { return };
+        let column = Column::of_row(name);
+        let Some(number) = column.value(value).filter(|_| !self.is_of_settings) else { return };
+        let name = column.name.as_str();
         let last = name.rsplit('/').next().unwrap_or(name).to_lowercase();
         if let Some(place) = STEP_ROWS.iter().position(|row| *row == last) {
             if self.step.is_none_or(|(known, _)| place < known) && number >= 0.0 {
@@ -478,9 +519,14 @@ fn is_average_precision(name: &str) -> bool {
     })
 }
 
-/// The values of a row below a heading between bars with measures, and whether more rows may follow: it has numbers only, or the part of the data before them,
-/// or a name and its value.
-fn row_of_results(columns: &[String], line: &str) -> Option<(Named, bool)> {
+/// Whether the first column has the classes of an evaluation.
+fn is_of_classes(columns: &[Column]) -> bool {
+    columns.first().is_some_and(|first| matches!(&*first.name, "class" | "classes"))
+}
+
+/// The values of a row below a heading between bars with measures, and whether more rows may follow: it has numbers
+/// only, or the part of the data before them, or a name and its value.
+fn row_of_results(columns: &[Column], line: &str) -> Option<(Named, bool)> {
     let cells = cells_of(line, Separator::Bar, false);
     if !line.starts_with('|') || cells.len() != columns.len() {
         return None;
@@ -491,17 +537,19 @@ fn row_of_results(columns: &[String], line: &str) -> Option<(Named, bool)> {
     if let ([_, _], [name, cell]) = (columns, &cells[..])
         && heads_list_of_results(columns)
     {
-        let name = names::plain(column_name(name));
-        let value = value_of(&name, cell).filter(|_| is_result(&name, cell));
-        let values = value.map(|value| (name, value)).into_iter().filter(may_be).collect();
+        let column = Column::of(name);
+        let value = column.value(cell).filter(|_| is_result(&column.name, cell));
+        let value = value.map(|value| (names::plain(column.name), value));
+        let values = value.into_iter().filter(may_be).collect();
         return Some((Named { values, ..Named::default() }, true));
     }
     let part = cells.first().and_then(|cell| names::part_of_data(cell)).map(|part| part.unwrap_or("train"));
     let begin = usize::from(part.is_some());
     let columns = &columns[begin..];
     let numbers: Option<Vec<f64>> =
-        columns.iter().zip(&cells[begin..]).map(|(name, cell)| value_of(name, cell)).collect();
-    let values = columns.iter().cloned().zip(numbers?).filter(may_be).collect();
+        columns.iter().zip(&cells[begin..]).map(|(column, cell)| column.value(cell)).collect();
+    let titles = columns.iter().map(|column| column.name.clone());
+    let values = titles.zip(numbers?).filter(may_be).collect();
     let mut named = Named { values, ..Named::default() };
     named.take_part(part);
     Some((named, part.is_some()))
@@ -521,8 +569,8 @@ fn has_value_behind_name(cell: &str) -> bool {
 }
 
 /// Whether a heading of two columns is one of names and values of measures: `| Metric | Value |`.
-fn heads_list_of_results(columns: &[String]) -> bool {
-    let is_any = |name: &str, known: &[&str]| known.contains(&name);
+fn heads_list_of_results(columns: &[Column]) -> bool {
+    let is_any = |column: &Column, known: &[&str]| known.contains(&column.name.as_str());
     matches!(columns, [first, second] if is_any(first, &["metric", "metrics", "measure"]) && is_any(second, &["value", "score", "result"]))
 }
 
@@ -538,7 +586,8 @@ fn results_of_line(line: &str) -> Option<String> {
     is_name.then(|| format!("{}/", name.to_lowercase()))
 }
 
-/// The prefixes of the parts of the data, two or more of which are all that a heading has: `Training |  Validation`, `| Metric | Train | Val |`.
+/// The prefixes of the parts of the data, two or more of which are all that a heading has: `Training |  Validation`,
+/// `| Metric | Train | Val |`.
 fn parts_in(message: &str) -> Vec<&'static str> {
     let (cells, _) = cells_of_parts(message);
     let is_part = |cell: &&str| names::part_of_data(cell).is_some();
@@ -580,7 +629,8 @@ fn row_of_parts(parts: &[&'static str], message: &str) -> Option<Named> {
         .checked_sub(parts.len())
         .filter(|count| if has_bars { *count == 1 } else { *count > 0 })?;
     let (words, cells) = cells.split_at(count);
-    let name = names::plain(words.join("_").replace(' ', "_").to_lowercase());
+    let column = Column::of_row(&words.join(" ").to_lowercase());
+    let name = names::plain(column.name.clone());
     let is_name = name.starts_with(char::is_alphabetic)
         && words.len() <= NAME_WORDS_MAX
         && name.len() <= NAME_BYTES_MAX / 2
@@ -589,7 +639,7 @@ fn row_of_parts(parts: &[&'static str], message: &str) -> Option<Named> {
     let is_empty = |cell: &str| matches!(cell, "N/A" | "n/a" | "-" | "--" | "None" | "");
     let mut values = Vec::new();
     for (part, cell) in parts.iter().zip(cells) {
-        match value_of(&name, cell) {
+        match column.value(cell) {
             Some(value) => values.push((names::prefixed(part, &name), value)),
             None if is_empty(cell) => {}
             None => return None,
@@ -598,14 +648,6 @@ fn row_of_parts(parts: &[&'static str], message: &str) -> Option<Named> {
     // A table of how large the parts are has whole numbers.
     let has_decimals = cells.iter().any(|cell| cell.contains(['.', 'n']));
     Some(Named { values, ..Named::default() }).filter(|_| is_name && has_decimals)
-}
-
-fn value_of(name: &str, cell: &str) -> Option<f64> {
-    if !cell.starts_with(|letter: char| letter.is_ascii_digit() || "+-.nNiI".contains(letter)) {
-        return None;
-    }
-    let cell = commas::pointed(cell);
-    share_of(&cell).filter(|_| names::is_share(name)).or_else(|| number_of(&cell))
 }
 
 /// The cells of a row between blanks, in which lists are in brackets: `1000  [8.4e-03, 8.5e-02]  []`.
@@ -727,33 +769,23 @@ fn cells_of(line: &str, separator: Separator, is_heading: bool) -> Vec<&str> {
     }
 }
 
-/// The names of columns. YOLO's `P` is beside its `R`.
-fn names_of(cells: Vec<&str>) -> Vec<String> {
-    let mut names: Vec<String> = cells.into_iter().map(column_name).collect();
-    if names.iter().any(|name| name == "recall")
-        && let Some(precision) = names.iter_mut().find(|name| *name == "p")
+/// The columns that the cells of a heading have. YOLO's `P` is beside its `R`.
+fn columns_of(cells: Vec<&str>) -> Vec<Column> {
+    let mut columns: Vec<Column> = cells.into_iter().map(Column::of).collect();
+    if columns.iter().any(|column| column.name == "recall")
+        && let Some(precision) = columns.iter_mut().find(|column| column.name == "p")
     {
-        *precision = "precision".into();
+        precision.name = "precision".into();
     }
-    names
+    columns
 }
 
 /// Numbers columns that have the name of one before: `Fitness` of the mean and of the best one.
-fn number_equal(names: &mut [String]) {
-    for at in 1..names.len() {
-        let count = names[..at].iter().filter(|name| **name == names[at]).count();
-        if count > 0 && !names[at].is_empty() {
-            names[at] = format!("{}_{}", names[at], count + 1);
+fn number_equal(columns: &mut [Column]) {
+    for at in 1..columns.len() {
+        let count = columns[..at].iter().filter(|column| column.name == columns[at].name).count();
+        if count > 0 && !columns[at].name.is_empty() {
+            columns[at].name = format!("{}_{}", columns[at].name, count + 1);
         }
-    }
-}
-
-/// `LOSS NER` is `loss_ner`; YOLO's `Box(P`, `R` and `mAP50-95)` are what they mean.
-fn column_name(cell: &str) -> String {
-    let name = cell.to_lowercase().replace(' ', "_");
-    match name.as_str() {
-        "box(p" => "precision".into(),
-        "r" => "recall".into(),
-        _ => name.trim_end_matches(')').into(),
     }
 }

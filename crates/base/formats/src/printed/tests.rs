@@ -1,6 +1,7 @@
 //! The reader against what real tools printed, and against bytes that nothing printed.
 
 use proptest::prelude::*;
+use trackway_core::{Rng as _, SplitMix64};
 
 use super::*;
 
@@ -106,8 +107,8 @@ fn keras_fit() {
     assert!(replay("keras_lines").iter().all(|line| bars.contains(line)), "{bars:?}");
 }
 
-/// Proves that a training which continues with epoch 8 continues with its steps, and that a second training in one process, which begins with
-/// epoch 1 again, adds its steps to those of the first.
+/// Proves that a training which continues with epoch 8 continues with its steps, and that a second training in one
+/// process, which begins with epoch 1 again, adds its steps to those of the first.
 #[test]
 fn keras_continues() {
     let bar = |epoch: u64, loss: &str| format!("Epoch {epoch}/15\n6/6 - 0s - 70ms/step - loss: {loss}\n");
@@ -162,8 +163,9 @@ fn only_json_on_request() {
     assert_eq!(found, ["2: loss=4"]);
 }
 
-/// Proves for each of the formats of public training code in `formats.json`, in values of our own, that every value which a person reads there is read at its
-/// step, and nothing has a name of something else. Names are compared by their letters and digits.
+/// Proves for each of the formats of public training code in `formats.json`, in values of our own, that every value
+/// which a person reads there is read at its step, and nothing has a name of something else. Names are compared by
+/// their letters and digits.
 #[test]
 fn formats_of_public_training_code() {
     #[derive(serde::Deserialize)]
@@ -340,7 +342,8 @@ fn read_both_ways(text: &str, by: u8) -> [Vec<String>; 2] {
     })
 }
 
-/// Proves that what each program prints is read alike with what is remembered of the lines before and without, and that something is remembered.
+/// Proves that what each program prints is read alike with what is remembered of the lines before and without, and that
+/// something is remembered.
 #[test]
 fn programs_are_read_alike_again() {
     let mut remembered = 0;
@@ -356,8 +359,64 @@ fn programs_are_read_alike_again() {
     assert!(remembered >= 40, "{remembered}");
 }
 
-/// Proves that rows below headings, bars that name their step, counts of an evaluation with means, and values of a set at a step have forms that are
-/// remembered: only their numbers are read from the second line on.
+/// How many mutants are read by default; `TRACKWAY_FUZZ_MUTANTS` sets another number.
+const USUAL_MUTANTS: u64 = 200;
+
+/// Changes a good text in one to three places: bits, bytes, signs, pieces left out, doubled, and the end.
+fn mutate(good: &[u8], random: &mut SplitMix64) -> Vec<u8> {
+    let mut bytes = good.to_vec();
+    for _ in 0..=random.next_u64() % 3 {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = random.next_u64() as usize % bytes.len();
+        let to = (at + 1 + random.next_u64() as usize % 40).min(bytes.len());
+        match random.next_u64() % 6 {
+            0 => bytes[at] ^= 1 << (random.next_u64() % 8),
+            1 => bytes[at] = random.next_u64() as u8,
+            2 => bytes[at] = b"\n\r|=:,%/[]{}(-0."[random.next_u64() as usize % 16],
+            3 => drop(bytes.drain(at..to)),
+            4 => bytes.extend_from_within(at..to),
+            _ => bytes.truncate(at),
+        }
+    }
+    bytes
+}
+
+/// What pieces of an output say, with what is remembered of the lines before or without.
+fn said<'p>(pieces: impl Iterator<Item = &'p [u8]>, afresh: bool) -> Vec<String> {
+    let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+    for piece in pieces {
+        reader.push(Printed::Stdout, piece, |metrics| found.push(shown(metrics)));
+        if afresh {
+            reader.reading.quiet = QuietForms::default();
+            reader.reading.known = KnownForms::default();
+        }
+    }
+    reader.finish(|metrics| found.push(shown(metrics)));
+    found
+}
+
+/// Proves that what programs print is read without a panic also where it is damaged: in pieces of any size as at once,
+/// and with what is remembered of the lines before as without.
+#[test]
+fn mutants_are_read_alike() {
+    let given = std::env::var("TRACKWAY_FUZZ_MUTANTS").ok().and_then(|count| count.parse().ok());
+    let mutants: u64 = given.unwrap_or(USUAL_MUTANTS);
+    let good: Vec<&str> = programs::prints().collect();
+    for seed in 0..mutants {
+        let mut random = SplitMix64::new(seed);
+        let prints = good[seed as usize % good.len()].as_bytes();
+        let bytes = [prints, b"\n", &mutate(prints, &mut random), b"\n", prints].concat();
+        let whole = said(std::iter::once(&bytes[..]), false);
+        assert_eq!(whole, said(bytes.chunks(1 + random.next_u64() as usize % 50), false), "mutant {seed}");
+        let lines = bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
+        assert_eq!(whole, said(lines, true), "mutant {seed}");
+    }
+}
+
+/// Proves that rows below headings, bars that name their step, counts of an evaluation with means, and values of a set
+/// at a step have forms that are remembered: only their numbers are read from the second line on.
 #[test]
 fn forms_with_more_than_values_are_remembered() {
     for (lines, count) in [
@@ -374,8 +433,9 @@ fn forms_with_more_than_values_are_remembered() {
     }
 }
 
-/// Proves that values whose names have the same number have the same names, that a line of a known form has such a number, and that what was read before
-/// a form is lent again does not change it: not what is behind a bar, not below a heading of a part of the data.
+/// Proves that values whose names have the same number have the same names, that a line of a known form has such a
+/// number, and that what was read before a form is lent again does not change it: not what is behind a bar, not below a
+/// heading of a part of the data.
 #[test]
 fn names_that_have_a_number() {
     let text: String = (1..60)
@@ -417,7 +477,8 @@ fn numbers_of_names_are_no_values() {
     assert_eq!(named, ["precision@5", "precision@1", "precision@1", "precision@5"]);
 }
 
-/// Proves that the numbers of a known form are those in the line: one digit, a sign, a power, a percentage, NaN, many digits, a leading zero.
+/// Proves that the numbers of a known form are those in the line: one digit, a sign, a power, a percentage, NaN, many
+/// digits, a leading zero.
 #[test]
 fn numbers_of_known_forms() {
     for (form, lines) in [
@@ -494,8 +555,8 @@ fn steps(text: &str) -> Vec<u64> {
     steps_after("", text)
 }
 
-/// Proves that it is known for the next attempt that steps begin again without an epoch, and that ranks which print side by side, epochs that say why,
-/// and the next attempt, which begins again, show nothing of that.
+/// Proves that it is known for the next attempt that steps begin again without an epoch, and that ranks which print
+/// side by side, epochs that say why, and the next attempt, which begins again, show nothing of that.
 #[test]
 fn steps_that_fall_back_unexplained_are_remembered() {
     let falls = |texts: &[&str]| {
@@ -528,7 +589,8 @@ fn steps_that_fall_back_unexplained_are_remembered() {
     assert!(!falls(&[&format!("=== epoch 1 of 2 ===\n{batches}=== epoch 2 of 2 ===\n{batches}")]));
 }
 
-/// Proves that a heading with an epoch of so many is one in any decoration: the batches below it are those of the training, and the next attempt counts on.
+/// Proves that a heading with an epoch of so many is one in any decoration: the batches below it are those of the
+/// training, and the next attempt counts on.
 #[test]
 fn a_heading_may_be_decorated() {
     for form in [
@@ -557,8 +619,8 @@ fn a_heading_may_be_decorated() {
     }
 }
 
-/// Proves that a bar which ended before the first measures gives no step to a training that it does not show, that a closing summary has the bar's last step,
-/// and so have the values behind the bar of each epoch.
+/// Proves that a bar which ended before the first measures gives no step to a training that it does not show, that a
+/// closing summary has the bar's last step, and so have the values behind the bar of each epoch.
 #[test]
 fn a_bar_that_ended_before_the_training() {
     let bar = |done: u64, total: u64| format!("\r 10%|█| {done}/{total} [00:01<00:02, 1.00it/s]");
@@ -578,8 +640,8 @@ fn lines(epochs: std::ops::RangeInclusive<u64>, steps: &[u64], line: impl Fn(u64
         .collect()
 }
 
-/// Proves that steps are called epochs where nothing finer is printed, in the next attempt too, and not beside a step, a bar, a part of an epoch or a
-/// recorded step above the last epoch.
+/// Proves that steps are called epochs where nothing finer is printed, in the next attempt too, and not beside a step,
+/// a bar, a part of an epoch or a recorded step above the last epoch.
 #[test]
 fn only_epochs_are_called_epochs() {
     let are = |before: &str, text: &str, highest: Option<u64>| {
@@ -608,7 +670,8 @@ fn only_epochs_are_called_epochs() {
     assert!(!are(epochs, "step 2 loss 0.4\n", Some(2)));
 }
 
-/// Proves that steps which begin again in each epoch are those of the training, in every form in which the epoch is in the line or in a heading.
+/// Proves that steps which begin again in each epoch are those of the training, in every form in which the epoch is in
+/// the line or in a heading.
 #[test]
 fn steps_that_begin_again_grow() {
     let growing = [10, 20, 30, 40, 50, 60, 70, 80, 90];
@@ -637,7 +700,8 @@ fn steps_that_begin_again_grow() {
     assert_eq!(steps(&lines(1..=3, &[30], bare)), [30, 60, 90]);
 }
 
-/// Proves that printed steps of the training stay what they are, also beside a step of the epoch, and that steps which fall back in one epoch do, too.
+/// Proves that printed steps of the training stay what they are, also beside a step of the epoch, and that steps which
+/// fall back in one epoch do, too.
 #[test]
 fn steps_of_the_training_stay() {
     let whole = |epoch: u64, step: u64| format!("epoch {epoch} step {} loss 0.5", (epoch - 1) * 30 + step);
@@ -660,8 +724,8 @@ fn steps_of_the_training_stay() {
     assert_eq!(steps(judged), [10, 20, 1, 30]);
 }
 
-/// Proves that a total beside an epoch is added only once the steps fell where the epoch grew, and that steps which rise there stay what they are, also in
-/// the next attempt.
+/// Proves that a total beside an epoch is added only once the steps fell where the epoch grew, and that steps which
+/// rise there stay what they are, also in the next attempt.
 #[test]
 fn totals_of_the_training_are_not_added() {
     let form = |form: &'static str| {
@@ -704,8 +768,8 @@ fn totals_of_the_training_are_not_added() {
     assert_eq!(steps_after(&lines(1..=1, &[300, 600], line), &lines(2..=2, &[300], line)), [900]);
 }
 
-/// Proves that a count in brackets right behind the epoch is one of the epoch, also where its first step is the last one of the epoch before, and that a word
-/// between them leaves that open.
+/// Proves that a count in brackets right behind the epoch is one of the epoch, also where its first step is the last
+/// one of the epoch before, and that a word between them leaves that open.
 #[test]
 fn a_count_in_brackets_behind_the_epoch_is_of_it() {
     for form in [
@@ -728,7 +792,8 @@ fn a_count_in_brackets_behind_the_epoch_is_of_it() {
     assert_eq!(steps(named), [0, 20, 25]);
 }
 
-/// Proves that a bar which falls back by a little, as those of two ranks do that draw side by side, does not begin again, and that one which falls to its begin does.
+/// Proves that a bar which falls back by a little, as those of two ranks do that draw side by side, does not begin
+/// again, and that one which falls to its begin does.
 #[test]
 fn a_bar_that_falls_back_a_little() {
     let bar = |done: u64| format!("\r 10%|█         | {done}/300 [00:20<09:40,  2.00s/it, loss=0.{done}]");
@@ -737,8 +802,8 @@ fn a_bar_that_falls_back_a_little() {
     assert_eq!(steps(&drawn(&[150, 300, 0, 150])), [150, 300, 300, 450]);
 }
 
-/// Proves that where names and values alternate from one sign to another any name counts, and that words of sentences, whole numbers and what is beside other text
-/// are no values there.
+/// Proves that where names and values alternate from one sign to another any name counts, and that words of sentences,
+/// whole numbers and what is beside other text are no values there.
 #[test]
 fn names_and_values_that_alternate() {
     for (text, expected) in [
@@ -765,7 +830,8 @@ fn what_a_line_is_printed_for_is_no_metric() {
     }
 }
 
-/// Proves that the values of a list behind a measure have a name each, that lists of settings are none, and that a value which changes is the new one.
+/// Proves that the values of a list behind a measure have a name each, that lists of settings are none, and that a
+/// value which changes is the new one.
 #[test]
 fn lists_and_changes() {
     for (text, expected) in [
@@ -793,8 +859,8 @@ fn an_ellipsis_is_a_blank() {
     assert_eq!(read("Loading shards... 5\n"), [] as [&str; 0]);
 }
 
-/// Proves that a line without a step which begins behind a drawing has the step of that drawing, whatever is drawn next, and that one behind a cleared drawing waits
-/// for the next one.
+/// Proves that a line without a step which begins behind a drawing has the step of that drawing, whatever is drawn
+/// next, and that one behind a cleared drawing waits for the next one.
 #[test]
 fn a_line_behind_a_drawing_has_its_step() {
     let bar = |done: u64| format!("\r 10%|█         | {done}/300 [00:20<09:40,  2.00s/it]");
@@ -805,7 +871,8 @@ fn a_line_behind_a_drawing_has_its_step() {
     assert_eq!(steps(&cleared), [4, 7]);
 }
 
-/// Proves that an attempt which continues with a later epoch counts on from the one before it, and that one which begins again does so, too.
+/// Proves that an attempt which continues with a later epoch counts on from the one before it, and that one which
+/// begins again does so, too.
 #[test]
 fn a_continuing_attempt_counts_on() {
     let bare = |epoch: u64, step: u64| format!("epoch {epoch} step {step} loss 0.5");
@@ -827,8 +894,8 @@ fn a_continuing_attempt_counts_on() {
     assert_eq!(steps_after(&bar(0), &bar(4)), [123]);
 }
 
-/// Proves that a part of an epoch is not taken as a step: records that have one and no step are counted, an evaluation beside the record before it, and a training
-/// that continues counts on.
+/// Proves that a part of an epoch is not taken as a step: records that have one and no step are counted, an evaluation
+/// beside the record before it, and a training that continues counts on.
 #[test]
 fn parts_of_epochs_are_no_steps() {
     let record =
@@ -866,8 +933,9 @@ fn groups_of_digits_with_decimals() {
     assert_eq!(read("step 5 loss 1,23.5\n"), [] as [&str; 0]);
 }
 
-/// Proves that a number is never cut at its comma: it has decimals where the line or the lines before show that, in text, bars and tables, is grouped where they
-/// show a point, and is a count and not a value where nothing shows what it is.
+/// Proves that a number is never cut at its comma: it has decimals where the line or the lines before show that, in
+/// text, bars and tables, is grouped where they show a point, and is a count and not a value where nothing shows what
+/// it is.
 #[test]
 fn commas_in_numbers() {
     for (text, expected) in [
@@ -897,8 +965,8 @@ fn commas_in_numbers() {
     }
 }
 
-/// Proves that the epoch in a line counts between bars that show no values, whatever they are of, and for lines behind it; and the steps of a bar
-/// that shows some, or that a value had before.
+/// Proves that the epoch in a line counts between bars that show no values, whatever they are of, and for lines behind
+/// it; and the steps of a bar that shows some, or that a value had before.
 #[test]
 fn epochs_between_bars_without_values() {
     let bar = |done: u64, total: u64| format!("\r 50%|█████     | {done}/{total} [00:01<00:01, 50.00it/s]");
@@ -917,8 +985,9 @@ fn epochs_between_bars_without_values() {
     assert_eq!(read(&before), ["70: loss=0.75", "70: loss=0.5"]);
 }
 
-/// Proves how far a heading that names a part of the data reaches: over indented lines and items, not over lines at its own indentation behind them or with a
-/// place; and over lines with values right below one with a colon, up to an empty line, one without values or another place.
+/// Proves how far a heading that names a part of the data reaches: over indented lines and items, not over lines at its
+/// own indentation behind them or with a place; and over lines with values right below one with a colon, up to an empty
+/// line, one without values or another place.
 #[test]
 fn lines_below_a_part_of_the_data() {
     for (text, expected) in [
@@ -940,8 +1009,8 @@ fn lines_below_a_part_of_the_data() {
     }
 }
 
-/// Proves that a bar below a line that says that an evaluation begins is of it where it looks as the training's does and is shorter, and that a line of that
-/// kind before the training changes nothing.
+/// Proves that a bar below a line that says that an evaluation begins is of it where it looks as the training's does
+/// and is shorter, and that a line of that kind before the training changes nothing.
 #[test]
 fn bars_of_an_evaluation_by_the_line_above() {
     let bar =
@@ -960,8 +1029,8 @@ fn results_by_their_form() {
     assert_eq!(read(text), ["4: loss=0.5", "4: eval_a1=0.5 eval_b=0.25", "8: l1=2.5"]);
 }
 
-/// Proves that what is indented below a line that says only where the script is has its step, of any name with a slash, that other lines there say nothing, and that
-/// the next line that is not indented ends it.
+/// Proves that what is indented below a line that says only where the script is has its step, of any name with a slash,
+/// that other lines there say nothing, and that the next line that is not indented ends it.
 #[test]
 fn lines_below_a_heading() {
     assert_eq!(
@@ -972,7 +1041,8 @@ fn lines_below_a_heading() {
     assert_eq!(read("iter 7\nloss: 0.5\n"), ["7: loss=0.5"]);
 }
 
-/// Proves that values in brackets and behind a word for a part of the data are kept apart, and that other words before brackets change nothing.
+/// Proves that values in brackets and behind a word for a part of the data are kept apart, and that other words before
+/// brackets change nothing.
 #[test]
 fn groups_in_brackets() {
     for (text, expected) in [
@@ -1006,7 +1076,8 @@ fn bars_of_rich() {
     }
 }
 
-/// Proves that a place behind the word for training, and a round, are the step, and that counts of an evaluation and of what was correct are not.
+/// Proves that a place behind the word for training, and a round, are the step, and that counts of an evaluation and of
+/// what was correct are not.
 #[test]
 fn places_behind_train_and_rounds() {
     assert_eq!(
@@ -1022,8 +1093,8 @@ fn places_behind_train_and_rounds() {
     assert_eq!(read("best round 5: loss 0.3\n"), ["0: best_loss=0.3"]);
 }
 
-/// Proves that a zero with decimals is marked as rounded, in text, bars, tables and dicts, as a percentage and in lines of a known form, and that a zero without
-/// them, with one, with a power or in a JSON object is exact.
+/// Proves that a zero with decimals is marked as rounded, in text, bars, tables and dicts, as a percentage and in lines
+/// of a known form, and that a zero without them, with one, with a power or in a JSON object is exact.
 #[test]
 fn a_zero_with_decimals_is_rounded() {
     let lines = "step 1 lr 0.0000 loss 0.5\nstep 2 lr 0.0000 loss 0.4\nstep 3 lr 0.0000 loss 0.3\nstep 4 lr 0.0003 loss 0.2\n";
@@ -1051,8 +1122,9 @@ fn a_zero_with_decimals_is_rounded() {
     }
 }
 
-/// Proves that a round which is counted from 0 and printed when it is done is one step more, again for a line of a known form, and that the lines of
-/// LightGBM, which counts from 1, and those of a loop, which may print before its first update, keep their step.
+/// Proves that a round which is counted from 0 and printed when it is done is one step more, again for a line of a
+/// known form, and that the lines of LightGBM, which counts from 1, and those of a loop, which may print before its
+/// first update, keep their step.
 #[test]
 fn rounds_that_are_done_count_from_one() {
     assert_eq!(
@@ -1083,8 +1155,8 @@ fn drawn(parts: &[(u64, u64, &str)]) -> Vec<String> {
     found
 }
 
-/// Proves that a bar without a name that was at its end before the training does not keep the step, and that bars of evaluations between and behind the
-/// steps of a training change nothing.
+/// Proves that a bar without a name that was at its end before the training does not keep the step, and that bars of
+/// evaluations between and behind the steps of a training change nothing.
 #[test]
 fn a_bar_before_the_training() {
     let (five, ten) = ("{'loss': 0.5, 'epoch': 0.1}\n", "{'loss': 0.25, 'epoch': 0.2}\n");
@@ -1111,7 +1183,8 @@ fn a_bar_before_the_training() {
     assert_eq!(steps(&silent, "train_loss"), ["120"]);
 }
 
-/// Proves that a bar which the width of the terminal cuts gives its step and its whole values, and that nothing else is read of what it draws.
+/// Proves that a bar which the width of the terminal cuts gives its step and its whole values, and that nothing else is
+/// read of what it draws.
 #[test]
 fn a_bar_that_the_terminal_cuts() {
     let bar =
@@ -1124,8 +1197,9 @@ fn a_bar_that_the_terminal_cuts() {
     assert_eq!(read("loss 1.5\n\rloss 3:  2%| | 1/4\r loss 4:  5%|#\n"), ["0: loss=1.5"]);
 }
 
-/// Proves that a value of an evaluation or of an epoch is recorded when it changes, also where a narrow terminal does not show it each time and where the
-/// bar gets another total; and that one which was not shown in between is recorded again.
+/// Proves that a value of an evaluation or of an epoch is recorded when it changes, also where a narrow terminal does
+/// not show it each time and where the bar gets another total; and that one which was not shown in between is recorded
+/// again.
 #[test]
 fn values_that_a_bar_repeats() {
     let bar = |epoch: u64, done: u64, total: u64, shown: &str| {
@@ -1151,8 +1225,8 @@ fn values_that_a_bar_repeats() {
     assert_eq!(read(&again.concat()), ["1: val_acc=1", "2: loss=0.5", "3: val_acc=1"]);
 }
 
-/// Proves that the text of a logger that writes objects is read as a printed line, that numbers which say where it comes from are left out, and that only the numbers
-/// of objects count once the script records by itself.
+/// Proves that the text of a logger that writes objects is read as a printed line, that numbers which say where it
+/// comes from are left out, and that only the numbers of objects count once the script records by itself.
 #[test]
 fn objects_of_loggers() {
     let text = concat!(
@@ -1199,8 +1273,8 @@ fn values_that_a_bar_of_rich_repeats() {
     assert_eq!(read(&text), expected);
 }
 
-/// Proves that a report that is printed twice, rounded behind a bar and as a dict, is read once and with all its digits, also where it waits for the next
-/// drawing, and that lines of the same names are none.
+/// Proves that a report that is printed twice, rounded behind a bar and as a dict, is read once and with all its
+/// digits, also where it waits for the next drawing, and that lines of the same names are none.
 #[test]
 fn reports_that_are_printed_twice() {
     let bar = |done| format!("\r 50%|#####     | {done}/60 [00:22<04:02,  4.40s/it]");
@@ -1217,8 +1291,8 @@ fn reports_that_are_printed_twice() {
     assert_eq!(read(&text), ["6: learning_rate=0.5 loss=1.25", "6: learning_rate=0.25 loss=1.25"]);
 }
 
-/// Proves where a box without bars between its cells begins and ends, that a heading of settings covers its rows only, and that panels of text and
-/// tables with bars are read as before.
+/// Proves where a box without bars between its cells begins and ends, that a heading of settings covers its rows only,
+/// and that panels of text and tables with bars are read as before.
 #[test]
 fn boxes_with_blanks_between_names_and_values() {
     for (text, expected) in [
@@ -1256,7 +1330,8 @@ fn rows_without_signs() {
     }
 }
 
-/// Proves that a bar without values leads where lines have not named two steps before it, or where its description is of the training, and not otherwise.
+/// Proves that a bar without values leads where lines have not named two steps before it, or where its description is
+/// of the training, and not otherwise.
 #[test]
 fn bars_beside_lines_with_steps() {
     let bar = |name: &str, done| format!("\r{name} 50%|#####     | {done}/8 [00:22<04:02,  4.40s/it]");
@@ -1286,8 +1361,8 @@ fn steps_in_thousands() {
     }
 }
 
-/// Proves that lines indented below one with a place and measures continue it: values with decimals count whatever their names are, whole numbers, fractions and
-/// what is not indented further do not, also where the forms are known.
+/// Proves that lines indented below one with a place and measures continue it: values with decimals count whatever
+/// their names are, whole numbers, fractions and what is not indented further do not, also where the forms are known.
 #[test]
 fn indented_lines_continue() {
     let line = |step: u64| {
@@ -1330,7 +1405,8 @@ fn tables_with_lists() {
     assert_eq!(read(text), expected);
 }
 
-/// Proves that counts in the texts of objects are places, that a field which names the part of the data gives the prefix, and that other texts there give none.
+/// Proves that counts in the texts of objects are places, that a field which names the part of the data gives the
+/// prefix, and that other texts there give none.
 #[test]
 fn objects_that_name_the_part_of_the_data() {
     let iter = |epoch: u64, iter: u64| {
@@ -1359,8 +1435,8 @@ fn objects_that_name_the_part_of_the_data() {
     );
 }
 
-/// Proves that a dict behind a part of the data has its prefix, also as an ordered one, that numbers as names are those of a measure, and that counts of
-/// something else are nothing.
+/// Proves that a dict behind a part of the data has its prefix, also as an ordered one, that numbers as names are those
+/// of a measure, and that counts of something else are nothing.
 #[test]
 fn dicts_behind_a_part_of_the_data() {
     for (text, expected) in [
@@ -1387,7 +1463,8 @@ fn runs_and_sessions_are_no_metrics() {
     assert_eq!(read("Run: 01, Epoch: 02, Loss: 0.5, session: 3\n"), ["2: loss=0.5"]);
 }
 
-/// Proves that a table of another kind below one ends it, that updates are a column of the step, and that an object shown with what it was made from has no values.
+/// Proves that a table of another kind below one ends it, that updates are a column of the step, and that an object
+/// shown with what it was made from has no values.
 #[test]
 fn tables_end_at_other_headings() {
     let text = "step 5 loss 0.5\n| Class | IoU  |  Acc  |\n+-----+----+----+\n| road | 97.25 | 98.5 |\n+-----+----+----+\n\
@@ -1399,8 +1476,8 @@ fn tables_end_at_other_headings() {
     assert_eq!(read(text), ["5: loss=0.5"]);
 }
 
-/// Proves that values below a line that says an evaluation begins are of it where the training has values of the same names, up to the next place, and that other
-/// names stay as they are.
+/// Proves that values below a line that says an evaluation begins are of it where the training has values of the same
+/// names, up to the next place, and that other names stay as they are.
 #[test]
 fn values_below_an_evaluation() {
     let text = "step 5: top1_acc: 0.5, loss: 0.25\n2026-01-02 10:02:03,123 - INFO - Evaluating top_k_accuracy ...\ntop1_acc\t0.75\nother_acc\t0.125\n\
@@ -1421,8 +1498,9 @@ fn values_below_an_evaluation() {
     assert_eq!(read("640 ; loss 0.5 ; words/s 1512\n"), ["640: loss=0.5"]);
 }
 
-/// Proves that an evaluation between lines of the training is kept apart from it: by the verb before its step, by the part of the data beside the
-/// training's in the line, and by an Estimator's line about its results, whose last loss is one of the training.
+/// Proves that an evaluation between lines of the training is kept apart from it: by the verb before its step, by the
+/// part of the data beside the training's in the line, and by an Estimator's line about its results, whose last loss is
+/// one of the training.
 #[test]
 fn evaluations_beside_the_training() {
     let text = "step: 20  loss: 7.5  mfu: 34.25%\nvalidate step: 20  loss: 7.25  memory: 42.01GiB(44.23%)  tps: 9,868\nstep: 30  loss: 6.5\n\
@@ -1456,8 +1534,8 @@ fn indices_of_r() {
     assert_eq!(read("[7] train-rmse:0.5\n"), ["7: train-rmse=0.5"]);
 }
 
-/// Proves that results have names although the measure is not right before the number: the best and the last one of a part of the data, a measure on such a
-/// part, a value before its name. Numbers of something else have none.
+/// Proves that results have names although the measure is not right before the number: the best and the last one of a
+/// part of the data, a measure on such a part, a value before its name. Numbers of something else have none.
 #[test]
 fn results_by_other_words() {
     for (line, expected) in [
@@ -1490,7 +1568,8 @@ fn results_by_other_words() {
     }
 }
 
-/// Proves that lines of the training whose names and values are between bars are no headings of results, also if a value is negative or NaN.
+/// Proves that lines of the training whose names and values are between bars are no headings of results, also if a
+/// value is negative or NaN.
 #[test]
 fn lines_between_bars_are_no_headings() {
     let text = "| epoch 1 | train_loss 0.5 | acc 0.75 |\n| epoch 2 | train_loss 0.25 | acc 0.875 |\n";
@@ -1510,6 +1589,159 @@ fn percentages_in_tables_of_results() {
     assert_eq!(read(text), ["5: loss=0.5", "5: accuracy=0.85 f1=0.8"]);
     let text = "step 5: loss 0.5\n| Metric | Value |\n| accuracy | 85% |\n| sparsity | 12,5 |\n";
     assert_eq!(read(text), ["5: loss=0.5", "5: accuracy=0.85", "5: sparsity=12.5"]);
+}
+
+/// Proves that a percentage is a fraction wherever its sign is: behind a blank in a cell, in the heading, in
+/// parentheses behind a name; and that a deviation, an interval or a mark beside the number hides no value, in tables
+/// of each form.
+#[test]
+fn percentages_with_blanks_and_in_headings() {
+    let head = "step 5: loss 0.5\n";
+    for (table, expected) in [
+        (
+            "| Metric | Value |\n|---|---|\n| accuracy | 61 % |\n| F1 (macro) | 80,5 % |\n",
+            "5: accuracy=0.61|5: macro_f1=0.805",
+        ),
+        ("| Accuracy | F1 |\n|---|---|\n| 61 % | 0.8 ± 0.1 |\n", "5: accuracy=0.61 f1=0.8"),
+        ("| Accuracy (%) | F1 [%] |\n|---|---|\n| **61** | 80.5 ± 2 |\n", "5: accuracy=0.61 f1=0.805"),
+        ("│ accuracy   61 % │\n│ mfu   30 % │\nx\n", "5: accuracy=0.61 mfu=30"),
+        ("Training |  Validation\nacc | 61 % | 62.5 %\n", "5: train_acc=0.61 val_acc=0.625"),
+        ("acc (%): 61.5, f1: 0.5\n", "5: acc=0.615 f1=0.5"),
+    ] {
+        let mut lines = vec!["5: loss=0.5"];
+        lines.extend(expected.split('|'));
+        assert_eq!(read(&format!("{head}{table}")), lines, "{table}");
+    }
+    for table in [
+        "epoch | loss | acc | time (s)\n1 | 0.5 | 61 % | 3.5\n2 | 0.25 | 62.5 % | 3.5\n",
+        "epoch   loss   acc (%)   time(s)\n1   0.5   61 %   3.5\n2   0.25   62.5   3.5\n",
+        "epoch loss acc % time [s]\n1 0.5 61 % 3.5\n2 0.25 62.5 3.5\n",
+        "epoch,loss,acc (%),time (s)\n1,0.5,61,3.5\n2,0.25,62.5 %,3.5\n",
+    ] {
+        let expected = ["1: loss=0.5 acc=0.61 time_s=3.5", "2: loss=0.25 acc=0.625 time_s=3.5"];
+        assert_eq!(read(table), expected, "{table}");
+    }
+}
+
+/// Proves that results below a title that signs are drawn beside, or a rule above or below, are of the part of the data
+/// that it names, up to an empty line behind them, the next title or the next place; and that a title of something else
+/// names nothing.
+#[test]
+fn results_below_titles() {
+    let head = "step 5: loss 0.5\n";
+    for title in [
+        "==== Evaluation on test set ====",
+        "--- Test results ---",
+        "*** Testing ***",
+        "## Results on the test set",
+        "2026-01-02 10:02:03,123 - INFO - ===== Test =====",
+        "──── Evaluating on test data ────",
+        "==========\nTest set\n==========",
+        "Model performance on test set\n~~~~~~~~~~~~~~~~~~~~~~~~~~~~~",
+    ] {
+        for results in [
+            "| acc | 0.62 |\n| f1 | 50 % |\n",
+            "\n| metric | value |\n|--------|-------|\n| acc | 0.62 |\n| f1 | 0.5 |\n",
+            "loaded 7 files\nacc: 0.62\nf1: 0.5\n",
+        ] {
+            let text = format!("{head}{title}\n{results}\nloss 0.25\nstep 6: loss 0.125\n");
+            let expected =
+                ["5: loss=0.5", "5: test_acc=0.62", "5: test_f1=0.5", "5: loss=0.25", "6: loss=0.125"];
+            assert_eq!(read(&text), expected, "{text}");
+        }
+        let text = format!("{head}{title}\n{{'acc': 0.62, 'f1': 0.5}}\n=== Saving ===\nloss 0.25\n");
+        assert_eq!(read(&text), ["5: loss=0.5", "5: test_acc=0.62 test_f1=0.5", "5: loss=0.25"], "{text}");
+        let text = format!("{head}{title}\n| acc | f1 |\n|---|---|\n| 0.62 | 0.5 |\nstep 6: loss 0.25\n");
+        assert_eq!(read(&text), ["5: loss=0.5", "5: test_acc=0.62 test_f1=0.5", "6: loss=0.25"], "{text}");
+    }
+    for (title, name) in [
+        ("=== Validation ===", "val_acc"),
+        ("=== Evaluation on the training set ===", "train_acc"),
+        ("=== Evaluate ===", "eval_acc"),
+        ("=== Training ===", "acc"),
+        ("=== Saving the test set ===", "acc"),
+        ("========", "acc"),
+        ("evaluating", "acc"),
+    ] {
+        let expected = ["5: loss=0.5", &format!("5: {name}=0.62")];
+        assert_eq!(read(&format!("{head}{title}\nacc: 0.62\n")), expected, "{title}");
+    }
+    // A box below a rule of the title, and a bar of the evaluation.
+    let text = format!(
+        "{head}Test results\n------------\n| acc | 0.62 |\n| f1 | 50 % |\n------------\n\nloss 0.25\n"
+    );
+    assert_eq!(read(&text), ["5: loss=0.5", "5: test_acc=0.62 test_f1=0.5", "5: loss=0.25"]);
+    let text =
+        format!("step 4: loss 1\n{head}=== Test ===\n100%|███| 10/10 [00:01<00:00, 9.0it/s]\nacc: 0.62\n");
+    assert_eq!(read(&text), ["4: loss=1", "5: loss=0.5", "5: test_acc=0.62"]);
+}
+
+/// Proves that a title without results does not reach to the values of the next epoch, and that a heading that is not drawn ends at a rule.
+#[test]
+fn titles_end_where_the_training_continues() {
+    let head = "step 5: loss 0.5\n=== Test ===\n";
+    for (text, name) in [
+        ("loaded 7 files\nEpoch 6\nloss: 0.25\n", "loss"),
+        ("everything is saved\nEpoch 6\nloss: 0.25\n", "loss"),
+        ("loaded 7 files\n\nEpoch 6/9\nloss: 0.25\n", "loss"),
+        ("acc: 0.75\nEpoch 6/9\nloss: 0.25\n", "loss"),
+        ("{'acc': 0.75, 'epoch': 5}\nloss: 0.25\n", "loss"),
+        ("=== Training ===\n--------\n| loss | 0.25 |\n\nloss: 0.25\n", "loss"),
+        ("Epoch 6\nloss: 0.25\n", "test_loss"),
+        ("loaded 7 files\n\nloss: 0.25\n", "test_loss"),
+    ] {
+        let found = read(&format!("{head}{text}"));
+        let last = found.last().unwrap();
+        assert!(last.ends_with(&format!(": {name}=0.25")), "{text}: {found:?}");
+        assert_eq!(found.iter().any(|line| line.contains("test_loss")), name == "test_loss", "{text}");
+    }
+    let table = "epoch  loss  acc\n5      0.5   0.5\n=== Test ===\n6      0.25  0.75\n";
+    assert_eq!(read(table), ["5: loss=0.5 acc=0.5", "6: loss=0.25 acc=0.75"]);
+    let text = "step 5: loss 0.5\nValidation:\nloss: 0.5\n--------\nloss: 0.25\n";
+    assert_eq!(read(text), ["5: loss=0.5", "5: val_loss=0.5", "5: loss=0.25"]);
+}
+
+/// Proves that results of an evaluation, which have the form of other lines, give their names to none of them, and that
+/// all values of one number have the same names.
+#[test]
+fn results_of_evaluations_rename_no_other_lines() {
+    let counts = "Test: [10/16] loss: 0.75\nTest: [16/16] loss: 0.75\n";
+    for (heading, part) in [("Evaluating the model ...\n", "eval"), (counts, "test")] {
+        let (mut text, mut expected) = (String::new(), Vec::new());
+        for number in 1..=9 {
+            let is_evaluated = number % 3 == 0;
+            let heading = if is_evaluated { heading } else { "" };
+            text += &format!("step {number} loss 0.5{number}\n{heading}loss: 0.4{number}\n");
+            let prefix = if is_evaluated { format!("{part}_") } else { String::new() };
+            expected.push(format!(": {prefix}loss=0.4{number}"));
+        }
+        let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+        reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(metrics.clone()));
+        let lines: Vec<String> = found.iter().map(shown).collect();
+        let is_there = |expected: &String| lines.iter().any(|line| line.ends_with(expected));
+        assert!(expected.iter().all(is_there), "{lines:?}");
+        let names_of = |metrics: &PrintedMetrics| -> Vec<String> {
+            metrics.values.iter().map(|(name, _)| name.clone()).collect()
+        };
+        for numbered in found.iter().filter(|metrics| metrics.names.is_some()) {
+            let same = found.iter().filter(|other| other.names == numbered.names);
+            assert!(same.map(names_of).all(|names| names == names_of(numbered)), "{lines:?}");
+        }
+    }
+}
+
+/// Proves that values of a line of text beyond those that one line gives are counted, and those of a line about something else are not.
+#[test]
+fn surplus_values_of_text_are_counted() {
+    let pairs: String = (0..2 * VALUES_MAX).map(|number| format!("m{number}=0.5 ")).collect();
+    let (mut reader, mut count) = (PrintedReader::default(), 0);
+    let text = format!("step 5: loss 0.5\nnote {pairs}\nstep 6 {pairs} loss 0.25\n");
+    reader.push(Printed::Stdout, text.as_bytes(), |metrics| count += metrics.values.len());
+    reader.finish(|metrics| count += metrics.values.len());
+    let left_out = reader.left_out();
+    assert_eq!((count, left_out.len()), (1 + VALUES_MAX, 1), "{left_out:?}");
+    let kinds: Vec<_> = left_out.iter().map(|left| (left.kind, left.count, left.line)).collect();
+    assert_eq!(kinds, [(LeftOutKind::SurplusValues, VALUES_MAX as u64 + 1, Some(3))]);
 }
 
 /// Proves that the step of a line that says what the results below it are of counts for them.

@@ -1,11 +1,12 @@
 //! The lines of tools that name no step or value, or not as others do.
 
-use super::named::Named;
-use super::names::{self, Meaning, is_training};
-use super::tokens::{Decimals, Token, number_of, share_of};
+use super::lexical::named::Named;
+use super::lexical::names::{self, Meaning, is_training};
+use super::lexical::tokens::{Decimals, Token, number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
-/// A trial of Optuna, whose number is the step: `Trial 3 finished with value: 0.87 and parameters: {'lr': 0.1}. Best is trial 1 with value: 0.9.`
+/// A trial of Optuna, whose number is the step:
+/// `Trial 3 finished with value: 0.87 and parameters: {'lr': 0.1}. Best is trial 1 with value: 0.9.`
 pub(super) fn read_trial(message: &str) -> Option<Named> {
     let rest = message.strip_prefix("Trial ").or_else(|| message.strip_prefix("Finished trial#"))?;
     let (number, rest) = rest.split_once(' ')?;
@@ -24,7 +25,8 @@ pub(super) fn read_trial(message: &str) -> Option<Named> {
     Some(Named { step: Some(step), values, ..Named::default() }).filter(Named::has_values)
 }
 
-/// One of COCO's twelve numbers: `Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.361`. Those that are -1 were not measured.
+/// One of COCO's twelve numbers: `Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.361`.
+/// Those that are -1 were not measured.
 pub(super) fn read_coco(message: &str) -> Option<Named> {
     let (short, rest) = match message.strip_prefix("Average Precision") {
         Some(rest) => ("ap", rest),
@@ -67,8 +69,8 @@ fn is_number(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A measure of something: `Accuracy of the network on the 10000 test images: 62 %`, `Accuracy of plane : 66 %`, `The RMSE of prediction is: 0.43`. A number
-/// without decimals and `%` may be a count.
+/// A measure of something: `Accuracy of the network on the 10000 test images: 62 %`, `Accuracy of plane : 66 %`,
+/// `The RMSE of prediction is: 0.43`. A number without decimals and `%` may be a count.
 pub(super) fn read_sentence(message: &str) -> Option<Named> {
     let ends = [message.rsplit_once([':', '=']), message.rsplit_once(" is ")];
     let (said, value) = ends.into_iter().flatten().min_by_key(|(_, value)| value.len())?;

@@ -3,11 +3,11 @@
 //! One line does not show what it is: `loss: 0.5` may be a measure. A block counts once it has sections and either a usual setting or three
 //! lines that are no measures; without sections it needs both, and a measure ends it. An empty line ends it in any case.
 
+use super::lexical::names::{self, Meaning};
+use super::lexical::prefix;
 use super::lines::without_steering;
-use super::names::{self, Meaning};
-use super::prefix;
 use super::settings::Settings;
-use crate::yaml::unquoted;
+use crate::text::yaml::unquoted;
 
 /// So many lines that are no measures show that a block is a configuration.
 const BLOCK_LINES: usize = 3;
@@ -170,8 +170,8 @@ mod tests {
     const EXPECTED: &str = "seed=1 · model._target_=nets.Resnet · model.depth=18 · model.score=0.5 · optimizer.lr=0.001 · \
                             optimizer.betas=0.9 0.999 · loss=mse · val_loss=0.25 · tags=[a, b]";
 
-    /// Proves that the configuration that a script of Hydra prints becomes parameters with the names of its sections, also behind the prefix of
-    /// a logger, that none of it is a metric, and that metrics behind it are.
+    /// Proves that the configuration that a script of Hydra prints becomes parameters with the names of its sections,
+    /// also behind the prefix of a logger, that none of it is a metric, and that metrics behind it are.
     #[test]
     fn a_printed_configuration_becomes_parameters() {
         let metrics = "step 10: loss 0.5\n";

@@ -9,6 +9,11 @@ use crate::frames::{FrameWriter, MAX_NAME_BYTES, MAX_TEXT_BYTES, Payload, cut};
 /// After so many metrics frames the definitions are repeated, so that a torn definition costs names only up to here.
 const REPEAT_DEFINITIONS_EVERY_FRAMES: u32 = 4_096;
 
+/// The time, the step and the number of values.
+const METRICS_HEAD_BYTES: usize = 20;
+/// A name's number and a value.
+const VALUE_BYTES: usize = 12;
+
 /// Turns the frames of one segment into bytes, numbering them and interning metric names.
 ///
 /// Every method appends whole frames to `out`; the caller hands the bytes to one `write(2)`. Strings longer than
@@ -75,7 +80,23 @@ impl Encoder {
         values: &[(impl AsRef<str>, f64)],
     ) {
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
+            self.intern_all(out, chunk);
             self.metrics_frame(out, frame_type::METRICS, (at, step), chunk);
+        }
+    }
+
+    /// The same of values that have the names of the last ones, in the same order: where the segment has these they are not compared.
+    pub fn further_metrics(
+        &mut self,
+        out: &mut Vec<u8>,
+        at: Timestamp,
+        step: Step,
+        values: &[(impl AsRef<str>, f64)],
+    ) {
+        let is_due = self.metrics_since_definitions >= REPEAT_DEFINITIONS_EVERY_FRAMES;
+        match self.last_ids.len() == values.len() && !is_due {
+            true => self.metrics_frame(out, frame_type::METRICS, (at, step), values),
+            false => self.metrics(out, at, step, values),
         }
     }
 
@@ -88,11 +109,12 @@ impl Encoder {
         values: &[(impl AsRef<str>, f64)],
     ) {
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
+            self.intern_all(out, chunk);
             self.metrics_frame(out, frame_type::EARLY_METRICS, (at, step as u64), chunk);
         }
     }
 
-    /// A frame of values. A step below 0 is given as its bits.
+    /// A frame of values with the last names. A step below 0 is given as its bits.
     fn metrics_frame(
         &mut self,
         out: &mut Vec<u8>,
@@ -100,22 +122,26 @@ impl Encoder {
         (at, step): (Timestamp, u64),
         values: &[(impl AsRef<str>, f64)],
     ) {
-        if self.metrics_since_definitions >= REPEAT_DEFINITIONS_EVERY_FRAMES {
-            self.repeat_definitions(out);
-        }
-        self.intern(out, values);
         self.metrics_since_definitions += 1;
-        let ids = std::mem::take(&mut self.last_ids);
-        self.frames.write(out, frame_type, |payload| {
+        let Self { frames, last_ids, .. } = self;
+        frames.write(out, frame_type, |payload| {
+            payload.reserve(METRICS_HEAD_BYTES + values.len() * VALUE_BYTES);
             payload.put_time(at);
             payload.put_u64(step);
             payload.put_u32(values.len() as u32);
-            for (id, (_, value)) in ids.iter().zip(values) {
+            for (id, (_, value)) in last_ids.iter().zip(values) {
                 payload.put_u32(*id);
                 payload.put_f64(*value);
             }
         });
-        self.last_ids = ids;
+    }
+
+    /// Makes these names the last ones. All definitions are repeated before, if it is time to.
+    fn intern_all(&mut self, out: &mut Vec<u8>, values: &[(impl AsRef<str>, f64)]) {
+        if self.metrics_since_definitions >= REPEAT_DEFINITIONS_EVERY_FRAMES {
+            self.repeat_definitions(out);
+        }
+        self.intern(out, values);
     }
 
     /// Fills `last_ids` with the ids of these names, defining the new ones.

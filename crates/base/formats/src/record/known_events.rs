@@ -3,7 +3,7 @@
 
 use super::Event;
 use crate::EventKind;
-use crate::checkpoint_manifest::is_hex_hash;
+use crate::checkpoint::checkpoint_manifest::is_hex_hash;
 
 /// The field `names` of [`EventKind::TensorboardRestart`]; `None` when it is not such a list.
 #[must_use]

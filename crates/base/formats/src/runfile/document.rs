@@ -36,17 +36,19 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
         problems.add(root.place.clone(), "the section `[run]` is missing".into(), Some(hint.into()));
     }
     let data = top.part("data", problems, data).unwrap_or_default();
+    let resources = top.part("resources", problems, resources).unwrap_or_default();
     let plan = Plan {
         version: PLAN_VERSION,
         run: top.part("run", problems, run).unwrap_or_default(),
-        resources: top.part("resources", problems, resources).unwrap_or_default(),
         container: top.part("container", problems, container).flatten(),
         preflight: top.part("preflight", problems, preflight),
         governance: top.part("governance", problems, governance).unwrap_or_default(),
         training: top.part("training", problems, training),
         ladder: top.part("ladder", problems, ladder),
         checkpoint: top.part("checkpoint", problems, checkpoint).unwrap_or_default(),
-        retry: top.part("retry", problems, retry).unwrap_or_default(),
+        retry: top
+            .part("retry", problems, |scope, problems| retry(scope, &resources, problems))
+            .unwrap_or_default(),
         supervise: top.part("supervise", problems, supervise).unwrap_or_default(),
         detect: top.part("detect", problems, detect).unwrap_or_default(),
         early_stop: top.part("early_stop", problems, early_stop),
@@ -55,6 +57,7 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
         owner: top.part("owner", problems, owner).unwrap_or_default(),
         launch: top.part("launch", problems, launch).unwrap_or_default(),
         data,
+        resources,
     };
     Some(RunFile { plan, unsupported: unsupported::find(&top) })
 }

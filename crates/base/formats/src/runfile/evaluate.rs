@@ -11,8 +11,8 @@ use super::keys::values::{amount, command, flag, list, one_of, positive_duration
 use super::keys::walker::{Fault, Problems, Scope};
 use super::read::{attempts_and_backoff, one_or_more_texts, rule};
 use super::sections::{DataSpec, RetryRule, is_default};
-use crate::gate::{BLIND_SPOT, Number, PROBE};
-use crate::shell::quoted;
+use crate::rules::gate::{BLIND_SPOT, Number, PROBE};
+use crate::text::shell::quoted;
 
 /// How long one launch of the evaluator may take by default.
 pub const DEFAULT_EVALUATION_TIMEOUT_SECONDS: f64 = 24.0 * 3600.0;

@@ -44,8 +44,8 @@ pub use patch::{ChangeOrigin, KeyPath, PatchValue, PlanChange, PlanPatch};
 pub use plan::{PLAN_VERSION, Plan, canonical_json};
 pub use read::INFRASTRUCTURE;
 pub use resources::{
-    EngineTemplate, LaunchOn, LaunchSection, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection,
-    SecretReference, TemplateFormat,
+    EngineName, EngineNameError, EngineTemplate, LaunchOn, LaunchSection, PlacementChange, PlanEntry,
+    ResourcesChange, ResourcesSection, SecretReference, TemplateFormat,
 };
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{

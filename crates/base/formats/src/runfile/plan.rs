@@ -75,11 +75,13 @@ impl Plan {
 
     /// What [`Self::config_sha256`] hashes: the values that decide the trained result.
     ///
-    /// In: command, seed, working directory, environment additions, what it starts from; GPU count and kind, machines and the processes on each, if set (they decide
-    /// the world size and the arithmetic); the image's digest; data sets but for what is only checked; rungs; checkpoint cadence (it
-    /// decides where an interrupted run resumes); when a run stops early, if set. Out: names, family, owner, prices and
-    /// budgets, other resources, retries, supervision, detectors, retention, checks before the launch, evaluation, notifications, launcher,
-    /// `pass_environment`, `parameters` and `tags` (they decide what is recorded). What a retry's `set` changed is recorded with that attempt.
+    /// In: command, seed, working directory, environment additions, what it starts from; GPU count and kind, machines
+    /// and the processes on each, if set (they decide the world size and the arithmetic); the image's digest; data sets
+    /// but for what is only checked; rungs; checkpoint cadence (it decides where an interrupted run resumes); when a
+    /// run stops early, if set. Out: names, family, owner, prices and budgets, other resources, retries, supervision,
+    /// detectors, retention, checks before the launch, evaluation, notifications, launcher, `pass_environment`,
+    /// `parameters` and `tags` (they decide what is recorded). What a retry's `set` changed is recorded with that
+    /// attempt.
     #[must_use]
     pub fn config(&self) -> Value {
         let data: BTreeMap<&String, DataSpec> =

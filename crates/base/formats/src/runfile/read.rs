@@ -14,8 +14,8 @@ use super::keys::values::{
 };
 use super::keys::walker::{Fault, Problems, Scope};
 use super::resources::{
-    EngineTemplate, LaunchOn, LaunchSection, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection,
-    SecretReference, TemplateFormat,
+    EngineName, EngineTemplate, LaunchOn, LaunchSection, PlacementChange, PlanEntry, ResourcesChange,
+    ResourcesSection, SecretReference, TemplateFormat,
 };
 use super::schema::nearest;
 use super::sections::{
@@ -24,8 +24,8 @@ use super::sections::{
     RunSection, SigtermMeaning, SuperviseSection,
 };
 use super::unsupported::is_url;
-use crate::promotion::Operand;
-use crate::rule::{self, Rule};
+use crate::rules::promotion::Operand;
+use crate::rules::rule::{self, Rule};
 
 /// Rungs of a ladder at most.
 const MAX_RUNGS: usize = 20;
@@ -72,16 +72,30 @@ pub(super) fn resources(scope: &Scope, problems: &mut Problems) -> ResourcesSect
         disk_bytes: scope.read("disk", problems, byte_size),
         time_limit_seconds: scope.read("time_limit", problems, positive_duration),
     };
-    let nodes = section.nodes.unwrap_or(1);
-    if let Some(node) = scope.node("gpus").filter(|_| !section.gpus.is_multiple_of(nodes)) {
-        let message = format!("`resources.gpus` of {} cannot be divided among {nodes} nodes", section.gpus);
-        problems.add(node.place.clone(), message, Some("it counts the GPUs of all nodes together".into()));
-    }
+    check_division(scope, section.gpus, &section, problems);
     if let Some(node) = scope.node("gpu_memory").filter(|_| section.gpus == 0) {
         let message = "`resources.gpu_memory` has no effect without `gpus`".to_owned();
         problems.add(node.place.clone(), message, Some("add `gpus`, or remove this key".into()));
     }
     section
+}
+
+/// GPUs are divided among machines, and those of a machine among the processes that the engine starts on it, of which several may use one.
+fn check_division(scope: &Scope, gpus: u32, among: &ResourcesSection, problems: &mut Problems) {
+    let Some(node) = scope.node("gpus") else { return };
+    let (nodes, processes) = (among.nodes.unwrap_or(1), among.processes_per_node.unwrap_or(1));
+    let of_node = gpus / nodes;
+    let (message, hint) = if !gpus.is_multiple_of(nodes) {
+        (format!("cannot be divided among {nodes} nodes"), "it counts the GPUs of all nodes together")
+    } else if of_node > 0 && !of_node.is_multiple_of(processes) && !processes.is_multiple_of(of_node) {
+        let message =
+            format!("gives each node {of_node}, which cannot be divided among {processes} processes");
+        (message, "change it, or `resources.processes_per_node`")
+    } else {
+        return;
+    };
+    let message = format!("`{}` of {gpus} {message}", scope.path_of("gpus"));
+    problems.add(node.place.clone(), message, Some(hint.into()));
 }
 
 pub(super) fn container(scope: &Scope, problems: &mut Problems) -> Option<ContainerSection> {
@@ -253,7 +267,8 @@ pub(super) fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSe
     }
 }
 
-/// Empty, or without checkpoints to adopt, it would have no effect. A flag without the path is enough for a script that knows where it saves.
+/// Empty, or without checkpoints to adopt, it would have no effect. A flag without the path is enough for a script that
+/// knows where it saves.
 fn resume(scope: &Scope, problems: &mut Problems) -> Option<ResumeSection> {
     let table = scope.section("resume", problems)?;
     let resume = ResumeSection {
@@ -330,7 +345,7 @@ fn check_retry_rule(key: &str, scope: &Scope, problems: &mut Problems) {
     }
 }
 
-pub(super) fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
+pub(super) fn retry(scope: &Scope, of_run: &ResourcesSection, problems: &mut Problems) -> RetrySection {
     let mut section = RetrySection {
         max_usd: scope.read("max_usd", problems, amount(true)),
         max_gpu_hours: scope.read("max_gpu_hours", problems, amount(true)),
@@ -345,7 +360,7 @@ pub(super) fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
             problems.add(entry.key_place.clone(), message, hint);
         } else if let Some(rule) = scope.table_of(key, "retry.*", problems) {
             check_retry_rule(key, &rule, problems);
-            let rule = retry_rule(&rule, problems);
+            let rule = retry_rule(&rule, of_run, problems);
             if rule.refill_seconds.is_some() && NEVER_REFILLED.contains(&key.as_str()) {
                 let message = format!("`retry.{key}.refill` has no effect: this budget is never refilled");
                 problems.add(entry.key_place.clone(), message, Some("remove this key".into()));
@@ -397,9 +412,9 @@ fn check_retry_key(key: &str) -> Result<(), (String, Option<String>)> {
     }
 }
 
-fn retry_rule(scope: &Scope, problems: &mut Problems) -> RetryRule {
+fn retry_rule(scope: &Scope, of_run: &ResourcesSection, problems: &mut Problems) -> RetryRule {
     RetryRule {
-        plan: retry_plan(scope, problems),
+        plan: retry_plan(scope, of_run, problems),
         refill_seconds: scope.read("refill", problems, refill),
         max_usd: scope.read("max_usd", problems, amount(true)),
         max_gpu_hours: scope.read("max_gpu_hours", problems, amount(true)),
@@ -428,26 +443,28 @@ fn refill(node: &Node) -> Result<f64, Fault> {
     }
 }
 
-fn retry_plan(scope: &Scope, problems: &mut Problems) -> Vec<PlanEntry> {
+fn retry_plan(scope: &Scope, of_run: &ResourcesSection, problems: &mut Problems) -> Vec<PlanEntry> {
     tables(scope, "plan", "retry.*.plan", "{ set = { BATCH = \"16\" } }", problems, |entry, problems| {
         if ["resources", "placement", "launcher"].iter().all(|key| entry.node(key).is_none()) {
             entry.require("set", "{ BATCH = \"16\" }", problems);
         }
         PlanEntry {
             set: entry.read("set", problems, variables).unwrap_or_default(),
-            resources: resources_change(entry, problems),
+            resources: resources_change(entry, of_run, problems),
             placement: placement_change(entry, problems),
             launcher: entry.read("launcher", problems, one_of(LaunchOn::WORDS)),
         }
     })
 }
 
-fn resources_change(entry: &Scope, problems: &mut Problems) -> ResourcesChange {
+fn resources_change(entry: &Scope, of_run: &ResourcesSection, problems: &mut Problems) -> ResourcesChange {
     let Some(scope) = entry.table_of("resources", "retry.*.plan.resources", problems) else {
         return ResourcesChange::default();
     };
+    let gpus = scope.read("gpus", problems, count(0));
+    check_division(&scope, gpus.unwrap_or(0), of_run, problems);
     ResourcesChange {
-        gpus: scope.read("gpus", problems, count(0)),
+        gpus,
         gpu: scope.read("gpu", problems, text),
         cpus: scope.read("cpus", problems, count(1)),
         memory_bytes: scope.read("memory", problems, byte_size),
@@ -482,8 +499,20 @@ pub(super) fn owner(scope: &Scope, problems: &mut Problems) -> OwnerSection {
 }
 
 pub(super) fn launch(scope: &Scope, problems: &mut Problems) -> LaunchSection {
+    // A change names another engine than a file with `on`.
+    if let (Some(on), Some(engine)) = (scope.node("on"), scope.node("engine"))
+        && on.place.source_index >= engine.place.source_index
+    {
+        let message = "`launch.on` has no effect beside `launch.engine`".to_owned();
+        problems.add(
+            on.place.clone(),
+            message,
+            Some("remove it: the settings have the kind of the engine".into()),
+        );
+    }
     LaunchSection {
         on: scope.read("on", problems, one_of(LaunchOn::WORDS)).unwrap_or_default(),
+        engine: scope.read("engine", problems, engine_name),
         account: scope.read("account", problems, text),
         queue: scope.read("queue", problems, text),
         priority: scope.read("priority", problems, text),
@@ -498,6 +527,11 @@ pub(super) fn launch(scope: &Scope, problems: &mut Problems) -> LaunchSection {
         ),
         template: scope.part("template", problems, template),
     }
+}
+
+fn engine_name(node: &Node) -> Result<EngineName, Fault> {
+    let must_be = "must be 1 to 64 letters, digits, `-`, `_` and `.`, the first a letter or a digit";
+    text(node)?.parse().map_err(|_| node.fault(must_be))
 }
 
 fn secret(scope: &Scope, problems: &mut Problems) -> SecretReference {

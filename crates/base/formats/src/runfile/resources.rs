@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
 use super::patch::{ChangeOrigin, KeyPath, PatchValue, PlanChange, PlanPatch};
+use crate::runs::queue::{NAME_BYTES_MAX, is_plain_name};
 
 /// What the run is given.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -41,8 +43,11 @@ pub struct ResourcesSection {
 /// Where the run is launched, and what its engine is given beside resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LaunchSection {
-    /// The launcher.
+    /// The launcher: the default engine of a kind.
     pub on: LaunchOn,
+    /// The engine, by its name in the settings; none: the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineName>,
     /// The account that is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
@@ -108,6 +113,69 @@ closed_list!(
     }
 );
 
+/// The name of an engine.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct EngineName(String);
+
+/// Why a text is not the name of an engine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` cannot be the name of an engine: use 1 to {NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`, the first a letter or a digit"
+)]
+pub struct EngineNameError(String);
+
+impl EngineName {
+    /// The name as a string.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for EngineName {
+    type Err = EngineNameError;
+
+    fn from_str(text: &str) -> Result<Self, EngineNameError> {
+        match is_plain_name(text) {
+            true => Ok(Self(text.to_owned())),
+            false => Err(EngineNameError(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for EngineName {
+    type Error = EngineNameError;
+
+    fn try_from(text: String) -> Result<Self, EngineNameError> {
+        text.parse()
+    }
+}
+
+impl From<EngineName> for String {
+    fn from(name: EngineName) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl LaunchSection {
+    /// The engine that starts an attempt with these changes: a name of the settings, or a kind, which is the name of its default engine.
+    #[must_use]
+    pub fn engine_with(&self, in_force: &PlanEntry) -> &str {
+        match (in_force.launcher, &self.engine) {
+            (Some(kind), _) => kind.as_str(),
+            (None, Some(engine)) => engine.as_str(),
+            (None, None) => self.on.as_str(),
+        }
+    }
+}
+
 /// What a launch changes against the run file: one entry of a retry plan, or everything that is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "StoredEntry")]
@@ -158,9 +226,10 @@ impl PlanEntry {
         let variables = self.set.iter().map(|(name, value)| {
             (KeyPath::from(["run", "environment", name]), PatchValue::from(value.as_str()))
         });
+        // A kind is the name of its default engine, and that goes before what the run file names.
         let launcher = self
             .launcher
-            .map(|launcher| (KeyPath::from(["launch", "on"]), PatchValue::from(launcher.as_str())));
+            .map(|launcher| (KeyPath::from(["launch", "engine"]), PatchValue::from(launcher.as_str())));
         let all = variables.chain(resources.into_iter().flatten()).chain(launcher);
         all.map(|(key, value)| PlanChange::new(key, value, ChangeOrigin::RetryPlan)).collect()
     }

@@ -127,7 +127,10 @@ pub const SCHEMA: &[SectionSchema] = &[
     section("evaluate.judge", &["model", "rubric"]),
     section("evaluate.retry", &["attempts", "backoff"]),
     section("owner", &["name", "team"]),
-    section("launch", &["on", "account", "queue", "priority", "exclude_hosts", "secrets", "template"]),
+    section(
+        "launch",
+        &["on", "engine", "account", "queue", "priority", "exclude_hosts", "secrets", "template"],
+    ),
     section("launch.secrets", &["name", "from"]),
     section("launch.template", &["format", "text"]),
 ];

@@ -355,8 +355,8 @@ pub struct SuperviseSection {
     pub timeout_seconds: Option<f64>,
     /// An attempt without progress for this long is ended as hung; off when absent.
     pub hang_after_seconds: Option<f64>,
-    /// An attempt without a step for this long after its launch is ended as hung, whatever it prints; when absent, one that neither prints nor
-    /// reports anything for `hang_after_seconds`.
+    /// An attempt without a step for this long after its launch is ended as hung, whatever it prints; when absent, one
+    /// that neither prints nor reports anything for `hang_after_seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_within_seconds: Option<f64>,
     /// What a retry does when the data is not that of the attempt before.

@@ -4,7 +4,8 @@
 
 /// The first of the characters below are looked for; the others are in ordinary text, and their beginnings in every progress bar.
 pub(crate) const SEARCHED: usize = 3;
-/// Characters that are not seen and hide a secret from a search: spaces without a width, a mark of the order of bytes, joiners, a soft hyphen.
+/// Characters that are not seen and hide a secret from a search: spaces without a width, a mark of the order of bytes,
+/// joiners, a soft hyphen.
 pub(crate) const INVISIBLE: [&[u8]; 6] =
     [b"\xe2\x80\x8b", b"\xe2\x81\xa0", b"\xef\xbb\xbf", b"\xe2\x80\x8c", b"\xe2\x80\x8d", b"\xc2\xad"];
 

@@ -1,8 +1,11 @@
-//! Finds many words in bytes, in any case. Three bytes of the text make a key, and a small table says of a key whether a word begins with it: nearly all
-//! places of a log end there, in a table that stays in the nearest cache. What is left is compared word by word.
+//! Finds many words in bytes, in any case. Three bytes of the text make a key, and a small table says of a key whether
+//! a word begins with it: nearly all places of a log end there, in a table that stays in the nearest cache. What is
+//! left is compared word by word.
 
-/// How many keys there are: two bytes as they are folded, and five bits of the third.
-const KEYS: usize = 1 << 17;
+/// How many pairs there are: two bytes as they are folded.
+const PAIRS: usize = FOLDED * FOLDED;
+/// A key is a pair and five bits of the third byte.
+const THIRDS: usize = 32;
 /// A shorter word has as many keys as there are bytes that may follow it.
 const KEY_BYTES: usize = 3;
 /// What a byte may become in a key.
@@ -31,8 +34,12 @@ const fn folds() -> [u8; 256] {
     folds
 }
 
-const fn key_of(first: u8, second: u8, third: u8) -> usize {
-    (first as usize | (second as usize) << 6 | (third as usize) << 12) & (KEYS - 1)
+const fn pair_of(first: u8, second: u8) -> usize {
+    first as usize + second as usize * FOLDED
+}
+
+const fn key_of(pair: usize, third: u8) -> usize {
+    pair * THIRDS + third as usize % THIRDS
 }
 
 /// A set of words, numbered in their order.
@@ -41,10 +48,10 @@ pub(crate) struct Words {
     bytes: Vec<u8>,
     /// Where each word ends.
     ends: Vec<usize>,
-    /// One bit for each key with which a word begins.
-    begun: Box<[u64; KEYS / 64]>,
-    /// How many such keys are before each of these numbers.
-    before: Box<[u32; KEYS / 64]>,
+    /// Of each pair one bit for each key with which a word begins.
+    begun: Box<[u32; PAIRS]>,
+    /// How many such keys are before those of each pair.
+    before: Box<[u32; PAIRS]>,
     keys: Vec<Key>,
     /// The words of each key, in the order of the keys.
     by_key: Vec<u32>,
@@ -63,7 +70,7 @@ struct Key {
 
 impl Words {
     pub fn new(words: Vec<Vec<u8>>) -> Self {
-        let mut begun = Box::new([0u64; KEYS / 64]);
+        let mut begun = Box::new([0u32; PAIRS]);
         let (mut keyed, mut short) = (Vec::new(), Vec::new());
         for (number, word) in (0u32..).zip(&words) {
             // What the missing bytes of a short word are does not count.
@@ -75,8 +82,8 @@ impl Words {
             if word.is_empty() {
                 continue;
             }
-            for (first, second) in folds(0).flat_map(|first| folds(1).map(move |second| (first, second))) {
-                keyed.extend(folds(2).map(|third| (key_of(first, second, third), number)));
+            for pair in folds(0).flat_map(|first| folds(1).map(move |second| pair_of(first, second))) {
+                keyed.extend(folds(2).map(|third| (key_of(pair, third), number)));
             }
             if word.len() < KEY_BYTES {
                 short.push(number);
@@ -86,8 +93,8 @@ impl Words {
         keyed.dedup();
         let mut keys: Vec<Key> = Vec::new();
         for (place, (key, number)) in keyed.iter().enumerate() {
-            if begun[key / 64] >> (key % 64) & 1 == 0 {
-                begun[key / 64] |= 1 << (key % 64);
+            if begun[key / THIRDS] >> (key % THIRDS) & 1 == 0 {
+                begun[key / THIRDS] |= 1 << (key % THIRDS);
                 keys.push(Key::default());
             }
             let Some(of_key) = keys.last_mut() else { continue };
@@ -97,7 +104,7 @@ impl Words {
             }
             of_key.end = place + 1;
         }
-        let mut before = Box::new([0u32; KEYS / 64]);
+        let mut before = Box::new([0u32; PAIRS]);
         for at in 1..before.len() {
             before[at] = before[at - 1] + begun[at - 1].count_ones();
         }
@@ -112,25 +119,26 @@ impl Words {
     /// Calls `found` with the place and the number of each word in the text, also of those that overlap; the places grow.
     pub fn find_all(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
         let fold = |at: usize| bytes.get(at).map_or(0, |byte| FOLD[usize::from(*byte)]);
-        let (mut first, mut second) = (fold(0), fold(1));
+        let mut pair = pair_of(fold(0), fold(1));
         for (at, third) in bytes.iter().skip(KEY_BYTES - 1).enumerate() {
             let third = FOLD[usize::from(*third)];
-            let key = key_of(first, second, third);
-            if self.begun[key / 64] >> (key % 64) & 1 == 1 {
-                self.compare_begun(key, at, bytes, &mut found);
+            if self.begun[pair % PAIRS] >> (usize::from(third) % THIRDS) & 1 == 1 {
+                self.compare_begun(key_of(pair, third), at, bytes, &mut found);
             }
-            (first, second) = (second, third);
+            // The second byte and the third one.
+            pair = pair / FOLDED + usize::from(third) * FOLDED;
         }
         // Where no third byte is, only words shorter than a key have room.
         let last = bytes.len().saturating_sub(KEY_BYTES - 1)..bytes.len();
         last.for_each(|at| self.compare(&self.short, at, bytes, &mut found));
     }
 
-    /// Compares the words that begin with a key, unless the bytes behind it are of none. Not in the loop over all places, which is fast as long as it is small.
+    /// Compares the words that begin with a key, unless the bytes behind it are of none. Not in the loop over all
+    /// places, which is fast as long as it is small.
     #[inline(never)]
     fn compare_begun(&self, key: usize, at: usize, bytes: &[u8], found: &mut impl FnMut(usize, usize)) {
-        let below = self.begun[key / 64] & ((1 << (key % 64)) - 1);
-        let rank = (self.before[key / 64] + below.count_ones()) as usize;
+        let below = self.begun[key / THIRDS] & ((1 << (key % THIRDS)) - 1);
+        let rank = (self.before[key / THIRDS] + below.count_ones()) as usize;
         let Key { next, end } = &self.keys[rank];
         // Behind the end of the text only words that are as short as the key are left, which any byte may follow.
         let may_follow = |(ahead, next): (usize, &u64)| {
@@ -164,7 +172,8 @@ impl Words {
 mod tests {
     use super::*;
 
-    /// Proves that every word is found at every place and nothing else is, whatever the bytes are: as a search that compares each word with each place.
+    /// Proves that every word is found at every place and nothing else is, whatever the bytes are: as a search that
+    /// compares each word with each place.
     #[test]
     fn all_words_are_found() {
         let words = [

@@ -1,5 +1,5 @@
-//! What is assigned to the name of a secret, whatever the language: the literals of the expression behind `=`, `:` or `<-`, with a type before it or
-//! without, over several lines where a bracket, a mark or the indent says so.
+//! What is assigned to the name of a secret, whatever the language: the literals of the expression behind `=`, `:` or
+//! `<-`, with a type before it or without, over several lines where a bracket, a mark or the indent says so.
 
 use std::ops::Range;
 
@@ -24,8 +24,8 @@ const CONTINUING: [&[u8]; 8] = [b"or", b"||", b"??", b"+", b"\\", b".", b"&", b"
 /// Commands that print what is behind them.
 const PRINTING: [&[u8]; 2] = [b"echo", b"printf"];
 
-/// The literals that are assigned to the name which ends at `name_end`. `is_strong`: whatever is written there as a literal is a secret; otherwise
-/// only what was generated.
+/// The literals that are assigned to the name which ends at `name_end`. `is_strong`: whatever is written there as a
+/// literal is a secret; otherwise only what was generated.
 pub(crate) fn values(text: &[u8], name_end: usize, is_strong: bool) -> Vec<Range<usize>> {
     let end = text.len().min(name_end.saturating_add(READ_BYTES));
     let mut reader = Reader {

@@ -227,8 +227,8 @@ fn named(
     ]
 }
 
-/// What is between a name and a text behind it: in a pickle of each protocol (it remembers the name, then comes the length), in MessagePack and in
-/// BSON. No more than that: in a program names are beside other texts, too.
+/// What is between a name and a text behind it: in a pickle of each protocol (it remembers the name, then comes the
+/// length), in MessagePack and in BSON. No more than that: in a program names are beside other texts, too.
 const PACKED: &str = concat!(
     r"(?:\x94|q[\x00-\xff]|r[\x00-\xff]{4})?(?:\x8c[\x00-\xff]|X[\x00-\xff]{2}\x00\x00|\x8d[\x00-\xff]{5}\x00{3})",
     r"|(?:q[\x00-\xff]|r[\x00-\xff]{4})[UT][\x00-\xff](?:[\x00-\xff]\x00\x00)?",

@@ -3,8 +3,8 @@
 use super::rule::{Reading, Rule};
 use crate::value::{generated, like_a_password_or_key, said_in_words, unlike_a_word};
 
-/// How a phrase is written: what must be in its line, how many lines it takes, its pattern with `NAME` for the name of a secret and `VALUE` for its value,
-/// and which values are secret.
+/// How a phrase is written: what must be in its line, how many lines it takes, its pattern with `NAME` for the name of
+/// a secret and `VALUE` for its value, and which values are secret.
 type Phrase = (&'static [&'static str], usize, &'static str, fn(&[u8]) -> bool);
 
 /// A value between quotes or alone; as it is used, quotes are around.

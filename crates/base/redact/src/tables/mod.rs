@@ -79,7 +79,8 @@ fn header_of(line: &[u8]) -> Option<Header> {
     })
 }
 
-/// The mark between cells, how many there are, and which are of secrets. A header has names in all cells and no blank behind a mark, as a sentence has.
+/// The mark between cells, how many there are, and which are of secrets. A header has names in all cells and no blank
+/// behind a mark, as a sentence has.
 fn secret_columns(line: &[u8]) -> Option<(u8, usize, Vec<usize>)> {
     let mark = MARKS.into_iter().find(|mark| line.contains(mark))?;
     let cells = split(line, mark);
@@ -124,8 +125,8 @@ fn unquoted(line: &[u8], cell: Range<usize>) -> Range<usize> {
 mod tests {
     use super::*;
 
-    /// Proves that of a table only the cells of a column of secrets are found, quoted ones and those of later rows too, and that neither a sentence nor
-    /// a column of counts is one.
+    /// Proves that of a table only the cells of a column of secrets are found, quoted ones and those of later rows too,
+    /// and that neither a sentence nor a column of counts is one.
     #[test]
     fn the_column_of_a_secret_is_found() {
         let found = |text: &str| -> Vec<String> {

@@ -24,8 +24,8 @@ pub(crate) fn from(whole: &[u8], opens: fn(&[u8]) -> bool) -> usize {
     waiting
 }
 
-/// Whether the value of what is in a line may be in the next one: an assignment or a document without its text, a name of a pair, an open bracket, the
-/// header of a table.
+/// Whether the value of what is in a line may be in the next one: an assignment or a document without its text, a name
+/// of a pair, an open bracket, the header of a table.
 fn leaves_open(line: &[u8]) -> bool {
     const CELLS: [&[u8]; 4] = [b"</th>", b"</td>", b"</dt>", b"</label>"];
     let line = line.trim_ascii();

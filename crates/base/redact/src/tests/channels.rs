@@ -91,8 +91,9 @@ fn without_ids(path: &str) -> String {
     })
 }
 
-/// Proves that of each path of a home (`layout/home.txt`, and the folders that `docs/home.md` lists) it is written which channels clean what comes into
-/// it, or why none does: a new file in a home fails here, whether or not a redactor is called where it is written.
+/// Proves that of each path of a home (`layout/home.txt`, and the folders that `docs/home.md` lists) it is written
+/// which channels clean what comes into it, or why none does: a new file in a home fails here, whether or not a
+/// redactor is called where it is written.
 #[test]
 fn every_path_of_a_home_says_what_cleans_it() {
     const REASON_BYTES_MIN: usize = 12;

@@ -116,8 +116,8 @@ fn streamed(redactor: &Redactor, text: &str, size: usize, flush: bool) -> String
     String::from_utf8(clean).unwrap()
 }
 
-/// Proves that a private key of any armour, with and without headers, leaves no line in whatever holds it, however it arrives, that one whose end was cut
-/// off does not, and that the next line stays.
+/// Proves that a private key of any armour, with and without headers, leaves no line in whatever holds it, however it
+/// arrives, that one whose end was cut off does not, and that the next line stays.
 #[test]
 fn a_key_is_taken_out_whole_of_whatever_holds_it() {
     const NEXT: &str = "\nstep 17 loss 0.31\n";

@@ -54,7 +54,8 @@ fn every_kind_is_found_in_every_place() {
     }
 }
 
-/// Proves that a file which begins as UTF-16 loses secrets in both encodings, and that the key of `kaggle.json` is found by the name beside it.
+/// Proves that a file which begins as UTF-16 loses secrets in both encodings, and that the key of `kaggle.json` is
+/// found by the name beside it.
 #[test]
 fn what_was_appended_in_another_encoding_is_searched() {
     let secret = format!("ghp{}{}", "_", "a1B2c3D4e5".repeat(4));
@@ -102,8 +103,8 @@ fn a_length_before_a_secret_hides_nothing() {
     assert_eq!(redactor().text(&format!("x{secret}")), format!("x{secret}"));
 }
 
-/// Proves that the value behind the name of a secret is taken out of binary data: of pickles of each protocol, whatever its length is, and of
-/// MessagePack, and that names beside each other stay.
+/// Proves that the value behind the name of a secret is taken out of binary data: of pickles of each protocol, whatever
+/// its length is, and of MessagePack, and that names beside each other stay.
 #[test]
 fn names_in_packed_bytes_are_seen() {
     for length in 8..60u8 {
@@ -222,7 +223,8 @@ fn values_below_their_names_are_found_in_streams() {
     }
 }
 
-/// Proves that the values of `AUTH` and `PW` are secret unless they are words, that `PWD` is a folder, and that commands lose what they are given.
+/// Proves that the values of `AUTH` and `PW` are secret unless they are words, that `PWD` is a folder, and that
+/// commands lose what they are given.
 #[test]
 fn whole_names_and_commands_are_known() {
     let redactor = Redactor::from_environment([
@@ -243,8 +245,8 @@ fn whole_names_and_commands_are_known() {
     assert_eq!(clean[3..], ["[redacted:named]", "-passin", "pass:[redacted:named]", "AUTH=basic"]);
 }
 
-/// Proves that passwords as people make them are found behind names that say little and in commands, and keys in the forms of every service of one
-/// kind, and that paths, passes and sections without any stay.
+/// Proves that passwords as people make them are found behind names that say little and in commands, and keys in the
+/// forms of every service of one kind, and that paths, passes and sections without any stay.
 #[test]
 fn weak_names_and_forms_of_one_kind_are_known() {
     let redactor = Redactor::of_shapes();
@@ -305,8 +307,8 @@ fn a_number_is_rarely_a_secret() {
     assert!(!pin.is_number_secret(0.5) && !pin.is_number_secret(f64::NAN));
 }
 
-/// Proves that values are recognised by the name before them, in the notations logs and shells use, and that what is redacted again stays as
-/// it is: a digest is taken of what was redacted once, and the database redacts what it gets.
+/// Proves that values are recognised by the name before them, in the notations logs and shells use, and that what is
+/// redacted again stays as it is: a digest is taken of what was redacted once, and the database redacts what it gets.
 #[test]
 fn named_values_are_found() {
     for (text, clean) in [
@@ -550,8 +552,9 @@ fn argv_keeps_everything_but_secrets() {
 /// Values that people give as tokens and passwords: with digits in no word, with marks, or several words.
 const GIVEN: [&str; 4] = ["Zq7-tulip-Kd4", "a8f3k2m9x1", "tok_9f8e7d6c5b4a", "supersecret2024"];
 
-/// Proves that the value behind an option with the name of a secret is hidden, whatever it is, and of an option that may be something else where it looks
-/// like a secret: in arguments, in a line of a shell within them, in a printed list, and in the next line.
+/// Proves that the value behind an option with the name of a secret is hidden, whatever it is, and of an option that
+/// may be something else where it looks like a secret: in arguments, in a line of a shell within them, in a printed
+/// list, and in the next line.
 #[test]
 fn values_of_options_are_hidden() {
     let redactor = Redactor::of_shapes();
@@ -607,8 +610,8 @@ fn values_of_options_are_hidden() {
     }
 }
 
-/// Proves that ordinary values of options stay, in arguments and in lines of a shell: columns, entries of a vocabulary, models, numbers of passes, paths,
-/// and what is only about a secret.
+/// Proves that ordinary values of options stay, in arguments and in lines of a shell: columns, entries of a vocabulary,
+/// models, numbers of passes, paths, and what is only about a secret.
 #[test]
 fn ordinary_values_of_options_stay() {
     let redactor = Redactor::of_shapes();
@@ -670,8 +673,8 @@ fn ordinary_values_of_options_stay() {
     }
 }
 
-/// Proves that ordinary parameters stay, also those with names that a secret may have, as given and as a setting of a document, and that secrets among
-/// them do not.
+/// Proves that ordinary parameters stay, also those with names that a secret may have, as given and as a setting of a
+/// document, and that secrets among them do not.
 #[test]
 fn ordinary_parameters_stay() {
     let redactor = Redactor::of_shapes();

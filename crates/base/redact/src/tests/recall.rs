@@ -251,8 +251,8 @@ const SHOWN: [(&str, Shown); 15] = [
 /// Of a text that is in parts, a line for each of its lines: values below their names have something between them.
 const PARTS_RECALL_MIN: f64 = 0.96;
 
-/// Proves that of the forms in which secrets are met 99 of 100 are found in each of the ways in which channels show them, and 96 of 100 where each line of
-/// a text is in a separate part.
+/// Proves that of the forms in which secrets are met 99 of 100 are found in each of the ways in which channels show
+/// them, and 96 of 100 where each line of a text is in a separate part.
 #[test]
 fn forms_are_found_in_every_channel() {
     let redactor = Redactor::of_shapes();

@@ -26,8 +26,8 @@ fn by_lines(redactor: &Redactor, text: &str) -> String {
     String::from_utf8(clean).unwrap()
 }
 
-/// Proves that what is assigned to the name of a secret is found in each of the languages, and what is beside it in documents and commands, and that
-/// it is in a stream of lines, too, but for a value before its name.
+/// Proves that what is assigned to the name of a secret is found in each of the languages, and what is beside it in
+/// documents and commands, and that it is in a stream of lines, too, but for a value before its name.
 #[test]
 fn written_secrets_are_found() {
     let redactor = Redactor::of_shapes();
@@ -106,7 +106,8 @@ fn arguments_of_commands_that_log_in_are_known() {
     }
 }
 
-/// Proves that all values of a column with the name of a secret are hidden, those of a vocabulary where they were generated, and measures are not.
+/// Proves that all values of a column with the name of a secret are hidden, those of a vocabulary where they were
+/// generated, and measures are not.
 #[test]
 fn cells_are_known_by_their_column() {
     let redactor = Redactor::of_shapes();

@@ -110,7 +110,8 @@ pub(super) fn said_in_words(value: &[u8]) -> bool {
     value.len() >= BYTES_MIN && mixed(value) && present(value) && !ENCODINGS.iter().any(begins)
 }
 
-/// As people make passwords where the name says little: letters in both cases or a mark beside digits, and neither a path nor a word with a capital.
+/// As people make passwords where the name says little: letters in both cases or a mark beside digits, and neither a
+/// path nor a word with a capital.
 pub(super) fn like_a_password(value: &[u8]) -> bool {
     const BYTES_MIN: usize = 8;
     const MARKS: &[u8] = b"!@#$^";

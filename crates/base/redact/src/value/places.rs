@@ -53,7 +53,8 @@ fn has_ending(value: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Proves that paths and names of files are known, that folders and addresses are places, and that passwords with their marks are neither.
+    /// Proves that paths and names of files are known, that folders and addresses are places, and that passwords with
+    /// their marks are neither.
     #[test]
     fn paths_differ_from_passwords() {
         for value in [

@@ -96,7 +96,8 @@ fn is_spelled_alone(word: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Proves that names of models, layers, columns and sizes are made of words, and that what a machine made is not, alone or behind words.
+    /// Proves that names of models, layers, columns and sizes are made of words, and that what a machine made is not,
+    /// alone or behind words.
     #[test]
     fn words_differ_from_what_a_machine_made() {
         for value in [

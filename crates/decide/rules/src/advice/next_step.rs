@@ -135,8 +135,8 @@ mod tests {
         }
     }
 
-    /// Proves what is said of checkpoints: how many there are and the step that a retry continues from, why the one that was written does not
-    /// count, or that there is none.
+    /// Proves what is said of checkpoints: how many there are and the step that a retry continues from, why the one
+    /// that was written does not count, or that there is none.
     #[test]
     fn checkpoints_are_what_a_retry_continues_from() {
         let torn = Some(("ckpt.pt".to_owned(), "it ends early".to_owned()));

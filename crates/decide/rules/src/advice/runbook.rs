@@ -747,8 +747,8 @@ mod tests {
         ranked.iter().map(ToString::to_string).collect()
     }
 
-    /// Proves that causes with evidence come first, the strongest sign before the others and each with what was seen, and that it is said of those
-    /// without that there is none.
+    /// Proves that causes with evidence come first, the strongest sign before the others and each with what was seen,
+    /// and that it is said of those without that there is none.
     #[test]
     fn causes_are_ranked_by_evidence() {
         let causes = NON_FINITE_SEEN.causes;

@@ -8,6 +8,8 @@ use trackway_core::{AttemptId, Step, TerminationReason as Reason};
 
 /// Crashes in a row at one checkpoint that put it under suspicion.
 const CRASHES_MAX: usize = 2;
+/// Crashed attempts that are named.
+const NAMED_MAX: usize = 8;
 /// Signals that a process brings upon itself: ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS.
 const OWN_SIGNALS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 
@@ -35,39 +37,60 @@ pub struct LoadAttempt {
 pub struct LoadCrash {
     /// SHA-256 of its manifest.
     pub manifest_sha256: String,
-    /// The attempts that crashed at it, oldest first.
+    /// The newest attempts that crashed at it, oldest first.
     pub attempts: Vec<AttemptId>,
 }
 
-/// The checkpoint that the attempts of a run (oldest first, every one of them, also those that a user resumed) put
-/// under suspicion. Whether an older one exists to step back to is not known here and must be checked first.
+/// The crashes at the end of a run's history, as far as the rule looks at them: the ended attempts are taken one by one, oldest first,
+/// every one of them, also those that a user resumed.
 ///
 /// Attempts that were taken away (preempted, cancelled, lost with their machine) are no evidence about a checkpoint and
 /// are skipped. One that made a step ends the series.
-#[must_use]
-pub fn load_crash(attempts: &[LoadAttempt]) -> Option<LoadCrash> {
-    let mut crashes: Vec<&LoadAttempt> = attempts
-        .iter()
-        .rev()
-        .take_while(|attempt| !attempt.made_progress())
-        .filter(|it| it.crashed())
-        .collect();
-    let suspect = crashes.first()?.resumed_from.clone()?;
-    let at_other = crashes.iter().position(|attempt| attempt.resumed_from.as_deref() != Some(&suspect));
-    let before = crashes.split_off(at_other.unwrap_or(crashes.len()));
-    let stepped_back_already = has_series(&before);
-    (crashes.len() >= CRASHES_MAX && !stepped_back_already).then(|| LoadCrash {
-        manifest_sha256: suspect,
-        attempts: crashes.iter().rev().map(|attempt| attempt.attempt_id).collect(),
-    })
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoadCrashes {
+    /// SHA-256 of the manifest of the checkpoint that the newest crashed at; none: they began from the beginning.
+    at: Option<String>,
+    /// How many crashed there in a row.
+    count: usize,
+    /// The newest of these, oldest first.
+    newest: Vec<AttemptId>,
+    /// Whether another checkpoint was under suspicion since an attempt made progress.
+    stepped_back: bool,
 }
 
-/// Whether the same checkpoint appears often enough in a row.
-fn has_series(crashes: &[&LoadAttempt]) -> bool {
-    crashes.windows(CRASHES_MAX).any(|window| {
-        let first = &window[0].resumed_from;
-        first.is_some() && window.iter().all(|attempt| &attempt.resumed_from == first)
-    })
+impl LoadCrashes {
+    /// Takes the next attempt.
+    pub fn take(&mut self, attempt: &LoadAttempt) {
+        if attempt.made_progress() {
+            *self = Self::default();
+        } else if attempt.crashed() {
+            self.take_crash(attempt);
+        }
+    }
+
+    fn take_crash(&mut self, attempt: &LoadAttempt) {
+        if self.at != attempt.resumed_from {
+            let stepped_back = self.stepped_back || self.is_series();
+            *self = Self { at: attempt.resumed_from.clone(), stepped_back, ..Self::default() };
+        }
+        self.count += 1;
+        if self.newest.len() == NAMED_MAX {
+            self.newest.remove(0);
+        }
+        self.newest.push(attempt.attempt_id);
+    }
+
+    fn is_series(&self) -> bool {
+        self.at.is_some() && self.count >= CRASHES_MAX
+    }
+
+    /// The checkpoint that they put under suspicion. Whether an older one exists to step back to is not known here and must be
+    /// checked first.
+    #[must_use]
+    pub fn suspect(&self) -> Option<LoadCrash> {
+        let manifest_sha256 = self.at.clone().filter(|_| self.is_series() && !self.stepped_back)?;
+        Some(LoadCrash { manifest_sha256, attempts: self.newest.clone() })
+    }
 }
 
 impl LoadAttempt {
@@ -124,6 +147,12 @@ mod tests {
         words.split_whitespace().map(attempt).collect()
     }
 
+    fn load_crash(attempts: &[LoadAttempt]) -> Option<LoadCrash> {
+        let mut crashes = LoadCrashes::default();
+        attempts.iter().for_each(|attempt| crashes.take(attempt));
+        crashes.suspect()
+    }
+
     /// Proves which histories put a checkpoint under suspicion and which do not.
     #[test]
     fn two_crashes_at_one_checkpoint_make_it_suspect() {
@@ -164,5 +193,14 @@ mod tests {
         let history = attempts("-+9:preempted a:code_error a:preempted a:code_error");
         let named = load_crash(&history).unwrap().attempts;
         assert_eq!(named, [history[1].attempt_id, history[3].attempt_id]);
+    }
+
+    /// Proves that what is kept of a history does not grow with it: of many crashes at one checkpoint the newest are named.
+    #[test]
+    fn of_many_crashes_the_newest_are_named() {
+        let history = attempts(&["a:code_error"; 100].join(" "));
+        let named = load_crash(&history).unwrap().attempts;
+        let newest: Vec<AttemptId> = history[100 - NAMED_MAX..].iter().map(|it| it.attempt_id).collect();
+        assert_eq!(named, newest);
     }
 }

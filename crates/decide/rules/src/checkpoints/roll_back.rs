@@ -63,6 +63,7 @@ pub fn after_trouble(
     let next = skipped.batch_of_step(to_step.unwrap_or(0) + 1);
     let first = first.saturating_sub(trouble.margin_batches).max(next);
     let end = last.saturating_add(1).saturating_add(trouble.margin_batches);
+    // At least one batch: with none skipped the same training would meet the same trouble.
     let end = end.clamp(first + 1, first.saturating_add(SKIPPED_MAX));
     Ok(Back { to_step, skip: Some(BatchRange { first, end }) })
 }
@@ -217,7 +218,8 @@ mod tests {
         assert_eq!(back(SPIKE, &committed, Some(Some(400))).unwrap().0, Some(300));
         assert_eq!(back(SPIKE, &committed, Some(Some(300))).unwrap().0, Some(400));
         assert!(back(SPIKE, &[400], Some(Some(400))).unwrap_err().contains("no older checkpoint"));
-        assert!(back(SPIKE, &[], Some(None)).is_err());
+        let why = back(SPIKE, &[], Some(None)).unwrap_err();
+        assert_eq!(why, "it already went back to the beginning, and nothing was committed since");
         assert_eq!(back(SPIKE, &[400], Some(None)).unwrap().0, Some(400));
     }
 
@@ -244,7 +246,10 @@ mod tests {
         assert_eq!(asked(None, None, &[10, 20, 30]).unwrap(), Back { to_step: Some(20), skip: None });
         let back = asked(Some(15), Some("5..40"), &[10, 20]).unwrap();
         assert_eq!((back.to_step, back.skip.unwrap().to_string()), (Some(10), "10..40".into()));
-        assert!(asked(None, None, &[]).is_err() && asked(None, None, &[10]).is_err());
+        assert!(asked(None, None, &[]).unwrap_err().contains("no committed checkpoint"));
+        assert!(
+            asked(None, None, &[10]).unwrap_err().contains("no checkpoint before the newest one, step 10")
+        );
         assert!(asked(Some(5), None, &[10]).unwrap_err().contains("step 5"));
         assert!(asked(Some(20), Some("5..20"), &[20]).unwrap_err().contains("trained on before"));
         assert!(asked(Some(20), Some("0..9999999"), &[20]).unwrap_err().contains("at most"));

@@ -12,8 +12,8 @@ const HOST_BYTES_MAX: f64 = 64.0 * DEVICE_BYTES_MAX;
 /// What is said of a size before anything is allocated.
 const REFUSED_SIZES: [&str; 2] = ["Storage size calculation overflowed", "negative dimension"];
 
-/// Whether more was wanted than any device or host has: then memory is not what was missing, but the size was never a size, such as one that is
-/// read from a buffer which an aborted operation did not fill.
+/// Whether more was wanted than any device or host has: then memory is not what was missing, but the size was never a
+/// size, such as one that is read from a buffer which an aborted operation did not fill.
 pub(super) fn is_absurd_allocation(hit: &Hit) -> bool {
     let limit = match hit.reason {
         Reason::DeviceOom => DEVICE_BYTES_MAX,
@@ -25,7 +25,8 @@ pub(super) fn is_absurd_allocation(hit: &Hit) -> bool {
     wanted_bytes(&hit.text).is_some_and(|bytes| bytes > limit)
 }
 
-/// The size behind the word for an allocation: `Tried to allocate 2.00 GiB`, `trying to allocate 17179869184 bytes`, `allocate more than 1EB memory`.
+/// The size behind the word for an allocation: `Tried to allocate 2.00 GiB`, `trying to allocate 17179869184 bytes`,
+/// `allocate more than 1EB memory`.
 fn wanted_bytes(text: &str) -> Option<f64> {
     let lower = text.to_ascii_lowercase();
     let behind = &lower[lower.find("allocat")?..];

@@ -223,7 +223,8 @@ impl TerminationEvidence {
         Self { is_launch: true, ..Self::new(kind) }
     }
 
-    /// Takes the texts of the files of settings that the command names, which are read only where the log rejects a value. The logs come first.
+    /// Takes the texts of the files of settings that the command names, which are read only where the log rejects a
+    /// value. The logs come first.
     pub fn take_settings(&mut self, texts: impl FnOnce() -> Vec<String>) {
         let hits = self.logs.iter().flat_map(|log| &log.log.hits);
         let rejected: BTreeSet<&str> = hits.filter_map(settings::rejected_value).collect();

@@ -337,7 +337,8 @@ fn thrown_after_interrupt<'a>(
     open.iter().find(thrown).filter(|found| !chained(placed, earliest, **found)).copied()
 }
 
-/// The traceback without its end after an interrupt that a program only reports, if its frames say something: of that interrupt, they would not.
+/// The traceback without its end after an interrupt that a program only reports, if its frames say something: of that
+/// interrupt, they would not.
 fn torn_after_interrupt(
     cause: Placed<'_>,
     placed: &[Placed<'_>],
@@ -548,8 +549,8 @@ fn raised_at<'a>(found: Placed<'a>, placed: &[Placed<'a>]) -> Option<&'a OwnFram
     of_worker.or_else(on_line)
 }
 
-/// The exception of another reason that was being handled when this one was raised, or that this one was raised from: a `finally` that fails hides
-/// what it follows.
+/// The exception of another reason that was being handled when this one was raised, or that this one was raised from: a
+/// `finally` that fails hides what it follows.
 fn raised_before(found: Placed<'_>, placed: &[Placed<'_>]) -> Option<EvidenceItem> {
     let before = |limit: u64| {
         placed.iter().filter(move |other| other.stream == found.stream && other.line_number < limit)
@@ -682,8 +683,8 @@ fn was_only_killed(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
         && !placed.iter().any(states_memory)
 }
 
-/// Whether the log admits no other reading: an authority states it or it was thrown, it has no other meaning, and nothing else is in the log
-/// that could be the cause.
+/// Whether the log admits no other reading: an authority states it or it was thrown, it has no other meaning, and
+/// nothing else is in the log that could be the cause.
 fn is_proved(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
     let contradicts = |other: &Placed<'_>| {
         let is_cause = matches!(other.role, Role::Verdict | Role::Cause | Role::Exception)

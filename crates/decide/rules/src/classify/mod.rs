@@ -51,6 +51,7 @@ pub use verdict::TerminationVerdict;
 pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
     let evidence = &*ending::outlived::settle(evidence);
     let mut log = logs::read(evidence);
+    // What Trackway did comes first: its intent is known, and the rest may only follow from it.
     let mut finding = own_action(evidence)
         .or_else(|| could_not_start(evidence))
         .or_else(|| launcher::state(evidence).map(|stated| unless_finished_first(stated, evidence, &log)))
@@ -77,6 +78,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
     {
         finding = diverged.and_also(finding);
     }
+    // Last: the rule of a ladder judges only what ended well.
     if let Some(why) = evidence.rung_refused.as_ref().filter(|_| finding.reason.is_success()) {
         finding = TerminationFinding::new(Reason::RungRejected, FactRule::RungRefused, Confidence::Certain)
             .with(EvidenceSource::Rule, why)

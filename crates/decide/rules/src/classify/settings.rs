@@ -1,5 +1,5 @@
-//! Whether an unreadable or absent file, or a value that cannot be read, is one of the settings: those are the code's matter, and no repair of
-//! the data helps.
+//! Whether an unreadable or absent file, or a value that cannot be read, is one of the settings: those are the code's
+//! matter, and no repair of the data helps.
 
 use trackway_core::TerminationReason as Reason;
 
@@ -36,9 +36,9 @@ static REJECTED: Pattern = Pattern::new(
 static ABSENT: Pattern =
     Pattern::new(r#"(?:directory|found)\W{1,4}['"]?([^'"\n]+\.(?:json|ya?ml|toml|ini|cfg))\b"#);
 
-/// Whether the error is one of the settings. A JSON file that code of the user reads outside of the data's loading may be either: then it is the
-/// settings, since a run that waits for a repair of its data would wait in vain. `rejected`: values that files of settings have and that the log
-/// rejects.
+/// Whether the error is one of the settings. A JSON file that code of the user reads outside of the data's loading may
+/// be either: then it is the settings, since a run that waits for a repair of its data would wait in vain. `rejected`:
+/// values that files of settings have and that the log rejects.
 pub(super) fn are_at_fault(hit: &Hit, rejected: &[String]) -> bool {
     let is_in = |phase| hit.phases.contains(&phase);
     let in_worker = hit.text.contains("DataLoader worker");
@@ -68,8 +68,8 @@ pub(super) fn are_at_fault(hit: &Hit, rejected: &[String]) -> bool {
     }
 }
 
-/// Whether code that converts a value has it from data: by its line, or by the function around it, unless that reads settings. `in_reader`: a frame
-/// looks like a reader of data, as that function may.
+/// Whether code that converts a value has it from data: by its line, or by the function around it, unless that reads
+/// settings. `in_reader`: a frame looks like a reader of data, as that function may.
 fn reads_rows(code: &str, in_reader: bool) -> bool {
     let (function, line) = code.split_once(": ").unwrap_or((code, ""));
     let of_settings = SETTINGS.is_match(function);

@@ -1,8 +1,8 @@
-//! That another training of the same script begins: of a grid of learning rates, of another fold, of a second phase. Its steps begin again, and its
-//! value is back where the one before it began.
+//! That another training of the same script begins: of a grid of learning rates, of another fold, of a second phase.
+//! Its steps begin again, and its value is back where the one before it began.
 //!
-//! Both are needed: a script that counts the batches of each epoch from 1 learns further from where it was, and so does one that reads an earlier
-//! checkpoint again.
+//! Both are needed: a script that counts the batches of each epoch from 1 learns further from where it was, and so does
+//! one that reads an earlier checkpoint again.
 
 use trackway_core::Step;
 
@@ -109,8 +109,8 @@ mod tests {
         assert_eq!(places(grid(lost)), [40, 80]);
     }
 
-    /// Proves that steps that begin again with each epoch, a checkpoint that the script reads again, and a loss that is back without them are not another
-    /// training.
+    /// Proves that steps that begin again with each epoch, a checkpoint that the script reads again, and a loss that is
+    /// back without them are not another training.
     #[test]
     fn the_same_training_is_not_taken_for_another() {
         let noise = |place: u64| (place * 7919 % 13) as f64 / 13.0 - 0.5;

@@ -1,4 +1,5 @@
-//! Where a loss is between its best level and that of its beginning, by means of values in a row: a single value says nothing where there is noise.
+//! Where a loss is between its best level and that of its beginning, by means of values in a row: a single value says
+//! nothing where there is noise.
 
 use std::collections::VecDeque;
 
@@ -28,10 +29,12 @@ const FIRST_VALUES: usize = 60;
 const BEFORE_MIN: usize = 2;
 const AFTER_MIN: usize = 5;
 const TIMES: f64 = 2.0;
-/// Times the least value after it that the greatest one is: a loss that falls from there, or rises further, is of another training or another loss.
+/// Times the least value after it that the greatest one is: a loss that falls from there, or rises further, is of
+/// another training or another loss.
 const SPREAD: f64 = 1.5;
 
-/// Parts of names of losses that need not fall while a model learns: of two networks that play against each other, and of reinforcement learning.
+/// Parts of names of losses that need not fall while a model learns: of two networks that play against each other, and
+/// of reinforcement learning.
 const PLAYED: [&str; 24] = [
     "d", "g", "disc", "discriminator", "gen", "generator", "adv", "adversarial", "critic", "actor", "policy",
     "pi", "value", "vf", "v", "q", "qf", "td", "entropy", "kl", "reward", "alpha", "temperature", "penalty",
@@ -164,7 +167,8 @@ impl LossLevel {
         Some(excursion)
     }
 
-    /// Since when the loss is back where it began, and the value there; none where it has come down again in part, as after a step up of a curriculum.
+    /// Since when the loss is back where it began, and the value there; none where it has come down again in part, as
+    /// after a step up of a curriculum.
     pub fn back_since(&self) -> Option<(Step, f64)> {
         let is_back = |level: f64| self.way_back(level).is_some_and(|way| way >= BACK);
         self.back.filter(|back| is_back(self.level()) || is_back(back.mean)).map(|back| back.first)
@@ -212,8 +216,8 @@ mod tests {
         2.3 * 0.99_f64.powf(step as f64) + 0.15
     }
 
-    /// Proves that a loss which is back where it began, and stays there to the end, is found from its first step on, with noise that takes single values
-    /// below that level too.
+    /// Proves that a loss which is back where it began, and stays there to the end, is found from its first step on,
+    /// with noise that takes single values below that level too.
     #[test]
     fn a_loss_that_is_back_is_found() {
         for seed in 0..50 {
@@ -226,8 +230,8 @@ mod tests {
         }
     }
 
-    /// Proves that a loss of few values is found too, as one of each epoch, from the first value on that is far above all before; and that one which came
-    /// down again, is a little higher, or has too few values there is not.
+    /// Proves that a loss of few values is found too, as one of each epoch, from the first value on that is far above
+    /// all before; and that one which came down again, is a little higher, or has too few values there is not.
     #[test]
     fn a_loss_of_few_values_that_is_back_is_found() {
         let of = |values: &[f64]| {

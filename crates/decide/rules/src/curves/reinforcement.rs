@@ -16,7 +16,8 @@ pub(crate) fn is_of_reinforcement(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Proves which names say that a script learns by reinforcement, and that those of a loss on pairs of answers, and of episodes of another kind, do not.
+    /// Proves which names say that a script learns by reinforcement, and that those of a loss on pairs of answers, and
+    /// of episodes of another kind, do not.
     #[test]
     fn names_of_what_is_earned() {
         for (name, expected) in [

@@ -156,14 +156,18 @@ pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision 
     };
     let case = Case { history, policy, last, jitter };
     case.finished()
+        // Before the ends on purpose: an attempt that was ended to go back counts as superseded too.
         .or_else(|| case.rolled_back())
         .or_else(|| case.ended_on_purpose())
+        // Before all that launches, the next rung too: these budgets bound everything.
         .or_else(|| case.money_spent())
         .or_else(|| case.promoted())
         .or_else(|| case.after_data_change())
+        // Before the budgets of retries, which the same code would only spend.
         .or_else(|| case.same_exception())
         .or_else(|| case.evaluator())
         .or_else(|| case.cannot_help())
+        // Before the retries: whatever is left of their budgets, more of the same proves nothing.
         .or_else(|| case.crash_loop())
         .or_else(|| case.with_next_plan())
         .unwrap_or_else(|| case.same_again())

@@ -19,6 +19,7 @@ impl Case<'_> {
             );
             return Some(stop(DecisionRule::DataUnchanged, why, FinalState::Blocked));
         }
+        // Data that was changed back stops it again.
         let seen_before = history.attempts.iter().any(|attempt| {
             DATA.contains(&attempt.reason) && attempt.data_manifest == history.data_manifest_now
         });

@@ -1,11 +1,13 @@
 //! A loss that does not fall from the beginning on.
 //!
 //! Only the beginning counts: a run that has learned and then stays level has converged, and nothing is wrong with
-//! that. Blocks of values are compared with the first one: 50 of them, or fewer where a script records its loss every so many steps only. It fires
-//! when the loss of the last blocks is certainly not lower by the wanted fraction, with the noise of both taken into account; while the noise is
-//! too large for that, it waits, and the blocks become longer: a first block of few values would hide every plateau.
+//! that. Blocks of values are compared with the first one: 50 of them, or fewer where a script records its loss every
+//! so many steps only. It fires when the loss of the last blocks is certainly not lower by the wanted fraction, with
+//! the noise of both taken into account; while the noise is too large for that, it waits, and the blocks become longer:
+//! a first block of few values would hide every plateau.
 //!
-//! Where many steps are between two values, a quick learner is done at the second one: a first value far above the block after it has fallen.
+//! Where many steps are between two values, a quick learner is done at the second one: a first value far above the
+//! block after it has fallen.
 
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::Warn;

@@ -193,8 +193,8 @@ fn a_plateau_is_counted_in_steps() {
     }
 }
 
-/// Proves that a plateau is found under noise that a first block of few values could not show it under, and that a run which learned before the
-/// second of its rare values is none.
+/// Proves that a plateau is found under noise that a first block of few values could not show it under, and that a run
+/// which learned before the second of its rare values is none.
 #[test]
 fn a_plateau_of_rare_or_noisy_values_is_found() {
     let run = |every: Step, noise: f64, level: fn(Step, Step) -> f64| {
@@ -448,8 +448,9 @@ fn schedules_are_healthy_and_jumps_are_not() {
     assert_eq!(fired(&still), [(Detector::LearningRate, 59)]);
 }
 
-/// Proves that a zero that was printed with decimals shows neither a learning rate of 0 nor a gradient that is gone nor updates that change nothing, and that a
-/// loss does not jump from it with its next digit, where an exact zero does; and that a loss which jumps far from it is found.
+/// Proves that a zero that was printed with decimals shows neither a learning rate of 0 nor a gradient that is gone nor
+/// updates that change nothing, and that a loss does not jump from it with its next digit, where an exact zero does;
+/// and that a loss which jumps far from it is found.
 #[test]
 fn a_printed_zero_may_be_a_small_number() {
     for (metric, detector) in [
@@ -729,8 +730,9 @@ fn the_documentation_has_every_detector() {
     }
 }
 
-/// Proves that the beginning of another training in the same script is not taken for a jump of the loss, that one is found where steps begin again with each epoch;
-/// and that no level is watched where a reward says that the loss need not fall.
+/// Proves that the beginning of another training in the same script is not taken for a jump of the loss, that one is
+/// found where steps begin again with each epoch; and that no level is watched where a reward says that the loss need
+/// not fall.
 #[test]
 fn another_training_of_the_script_begins_without_a_finding() {
     let grid = |rates: &[f64]| {

@@ -101,8 +101,8 @@ impl Measured {
         Self { value: Some(value), interval, ..self }
     }
 
-    /// The more extreme of two numbers and of both ends of their intervals: the greater where `greatest`, else the smaller. What one of them
-    /// lacks the whole lacks.
+    /// The more extreme of two numbers and of both ends of their intervals: the greater where `greatest`, else the
+    /// smaller. What one of them lacks the whole lacks.
     #[must_use]
     pub fn extreme(self, other: Self, greatest: bool) -> Self {
         let pick = |one: f64, other: f64| if greatest { one.max(other) } else { one.min(other) };

@@ -266,8 +266,8 @@ const FACTS: [&str; 8] = [
     "latency_p95_seconds", "rows_per_second",
 ];
 
-/// The commands that test gates: against a model that knows nothing, the predictions of an evaluation shuffled; and those over a fact of the
-/// model against one where it is twice or half what they allow.
+/// The commands that test gates: against a model that knows nothing, the predictions of an evaluation shuffled; and
+/// those over a fact of the model against one where it is twice or half what they allow.
 #[must_use]
 pub fn how_to_verify(rules: &[String], evaluation_id: &str) -> String {
     let is_of_fact = |rule: &&String| fact_of(rule).is_some();

@@ -289,8 +289,8 @@ fn a_moved_number_keeps_its_width() {
     assert_eq!(moved.value(), Some(0.5));
 }
 
-/// Proves that the command which tests gates has each as one word of a shell, and the evaluation whose predictions are shuffled, and that a fact of
-/// the model, which they do not change, is set to a worse number.
+/// Proves that the command which tests gates has each as one word of a shell, and the evaluation whose predictions are
+/// shuffled, and that a fact of the model, which they do not change, is set to a worse number.
 #[test]
 fn a_gate_is_tested_by_a_command() {
     let rules = ["min(slice.recall) >= 0.3".to_owned(), "slice.`it's`.recall > 0.5".to_owned()];

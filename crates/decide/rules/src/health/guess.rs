@@ -1,5 +1,6 @@
-//! A model that guesses: what it is given does not change its answer. The level of a loss alone does not say so, since near to any level there is the
-//! logarithm of some number of classes; it needs a second number that agrees. A loss that is level and nothing more is a `plateau`.
+//! A model that guesses: what it is given does not change its answer. The level of a loss alone does not say so, since
+//! near to any level there is the logarithm of some number of classes; it needs a second number that agrees. A loss
+//! that is level and nothing more is a `plateau`.
 //!
 //! | rule | the loss | beside it |
 //! |---|---|---|
@@ -8,8 +9,9 @@
 //! | the counted class | level | each accuracy level from its first value on, one of them at the fraction of the largest class of the data |
 //! | alone | at ln C, C of 2, 10, 100, 1000, from its first values on, as near as its mean is certain; single values within 1.5 % | no accuracy |
 //!
-//! A loss is level that after its first tenth fell by less than 6 %, noise included, and was never lower than its end by more than its noise. A model that
-//! learns leaves such a pair within its first steps; one that was trained before has a loss that is lower than its accuracy says, or none that is so near.
+//! A loss is level that after its first tenth fell by less than 6 %, noise included, and was never lower than its end
+//! by more than its noise. A model that learns leaves such a pair within its first steps; one that was trained before
+//! has a loss that is lower than its accuracy says, or none that is so near.
 
 use trackway_core::text::number;
 use trackway_core::{Health, HealthFinding};
@@ -321,7 +323,8 @@ mod tests {
         assert!(all * 500 <= NO_GUESS.len() * seeds as usize, "{found:?}");
     }
 
-    /// Proves that the level of a loss alone is hardly ever taken for a guess: of language models of any level between 1.5 and 5, 0.3 % at most.
+    /// Proves that the level of a loss alone is hardly ever taken for a guess: of language models of any level between
+    /// 1.5 and 5, 0.3 % at most.
     #[test]
     fn a_flat_loss_alone_is_hardly_ever_a_guess() {
         let found = (0..1000_u64).filter(|seed| {
@@ -335,7 +338,8 @@ mod tests {
         assert!(found <= 3, "{found} of 1000");
     }
 
-    /// Proves that a percentage counts as an accuracy, and that one accuracy which is better than a guess, of several, says that it is none.
+    /// Proves that a percentage counts as an accuracy, and that one accuracy which is better than a guess, of several,
+    /// says that it is none.
     #[test]
     fn each_accuracy_counts() {
         let curve = |value: f64| {
@@ -352,8 +356,9 @@ mod tests {
         assert_eq!(chance_level(("loss", &loss), &both, None), None);
     }
 
-    /// Proves that a model whose accuracy stays at the fraction of the largest class that was counted guesses, of any number of classes, and that one at
-    /// another one, one whose accuracy or loss moves, and one that has a single class does not.
+    /// Proves that a model whose accuracy stays at the fraction of the largest class that was counted guesses, of any
+    /// number of classes, and that one at another one, one whose accuracy or loss moves, and one that has a single
+    /// class does not.
     #[test]
     fn the_counted_class_is_a_guess() {
         let curve = |at: &dyn Fn(u64) -> f64| {

@@ -20,8 +20,8 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// Of blocks in a row. Values in a row may be like each other: the error is the greatest of those by values and by groups of 1, 2, 4 … blocks
-    /// (Flyvbjerg and Petersen 1989).
+    /// Of blocks in a row. Values in a row may be like each other: the error is the greatest of those by values and by
+    /// groups of 1, 2, 4 … blocks (Flyvbjerg and Petersen 1989).
     pub fn of(blocks: &[Part]) -> Self {
         let sum = blocks.iter().fold(Part::default(), |sum, block| sum.with(*block));
         let size = blocks.first().map_or(0, |block| block.count);

@@ -1,5 +1,5 @@
-//! Looks at whole curves when an attempt has ended: what no detector sees while it runs, since it takes the beginning and the end. Each says
-//! above it why a healthy run does not show it.
+//! Looks at whole curves when an attempt has ended: what no detector sees while it runs, since it takes the beginning
+//! and the end. Each says above it why a healthy run does not show it.
 
 use trackway_core::text::number;
 use trackway_core::{Health, HealthFinding};
@@ -18,7 +18,8 @@ const FLAT: f64 = 0.01;
 const AT_MOST: f64 = 0.03;
 /// Times the first loss that it was in between, if it ends as high as it began.
 const EXPLODED_BETWEEN: f64 = 1000.0;
-/// Times the rest of a loss that its first value is above it where it had exploded before, and the fraction by which one falls that learns after that.
+/// Times the rest of a loss that its first value is above it where it had exploded before, and the fraction by which
+/// one falls that learns after that.
 const BEGAN_ABOVE: f64 = 1e6;
 const BEGAN_FALLS: f64 = 0.1;
 /// Values of a loss that show that it exploded.
@@ -28,7 +29,8 @@ const LEARNED: f64 = 0.3;
 const LEARNED_ERRORS: f64 = 4.0;
 /// The part of the way from the best level to the beginning on which a loss that ends there went back.
 const WENT_BACK: f64 = 0.5;
-/// The last part of a curve that is compared with its best one: this fraction, or so many values if that is more; of a loss there must be so many parts.
+/// The last part of a curve that is compared with its best one: this fraction, or so many values if that is more; of a
+/// loss there must be so many parts.
 const LAST_PART: f64 = 0.05;
 const PARTS_MIN: u64 = 3;
 /// By how much accuracy in training is above that on held-out data.
@@ -109,8 +111,9 @@ pub(super) fn exploded(name: &str, curve: &Curve) -> Option<HealthFinding> {
     Some(finding(LOSS_EXPLODED, Health::Broken, curve.rose.map(|(step, _)| step), evidence))
 }
 
-/// A loss whose first values are so far above all others that none is of a model which begins, and which does not fall from then on: it had exploded
-/// before it was first recorded. What learns at once from such a value is right at once, or falls on.
+/// A loss whose first values are so far above all others that none is of a model which begins, and which does not fall
+/// from then on: it had exploded before it was first recorded. What learns at once from such a value is right at once,
+/// or falls on.
 pub(super) fn began_exploded(name: &str, curve: &Curve) -> Option<HealthFinding> {
     let ((step, first), (least, _), body) = (curve.first?, curve.range?, Body::of(curve));
     let (begin, end) = (body.begin.mean, body.end.mean);
@@ -138,8 +141,9 @@ pub(super) fn fell(curve: &Curve) -> bool {
     is_long && begin.mean > 0.0 && fall > (LEARNED * begin.mean).max(error)
 }
 
-/// A loss that fell and ends more than half of the way back to where it began, by means of many values: a spike is over by the end, a warm restart
-/// comes back, and noise does not move a mean so far. Whether it is all the way back, so that checkpoints are unsafe, is for the record of losses.
+/// A loss that fell and ends more than half of the way back to where it began, by means of many values: a spike is over
+/// by the end, a warm restart comes back, and noise does not move a mean so far. Whether it is all the way back, so
+/// that checkpoints are unsafe, is for the record of losses.
 pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
     let ends = Ends::of(curve, (VALUES_MIN, PARTS_MIN), Curve::least_of)?;
     let (begin, Ends { best, end, newest }) = (curve.start, ends);
@@ -173,7 +177,8 @@ impl Ends {
         Some(Self { best, end: curve.last_values(values), newest: curve.last_values(values.div_ceil(2)) })
     }
 
-    /// The standard error of how far the end is from the best, as if values had the same noise in both: those of a low accuracy seem to have less.
+    /// The standard error of how far the end is from the best, as if values had the same noise in both: those of a low
+    /// accuracy seem to have less.
     pub fn error(&self) -> f64 {
         let spread = self.best.spread_with(&self.end);
         spread * (1.0 / self.best.count as f64 + 1.0 / self.end.count as f64).sqrt()

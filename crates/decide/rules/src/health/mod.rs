@@ -1,8 +1,8 @@
-//! The health of an attempt that has ended: what its values show, beside how it ended. Curves, findings of detectors and the losses that are not
-//! to be trusted in, one verdict with its evidence out. Pure.
+//! The health of an attempt that has ended: what its values show, beside how it ended. Curves, findings of detectors
+//! and the losses that are not to be trusted in, one verdict with its evidence out. Pure.
 //!
-//! *ok*: something looked at its values to the end, and nothing was found. *suspect*: a warning was not over at its end. *broken*: what it computed is
-//! most likely lost. *unknown*: nothing could be looked at.
+//! *ok*: something looked at its values to the end, and nothing was found. *suspect*: a warning was not over at its
+//! end. *broken*: what it computed is most likely lost. *unknown*: nothing could be looked at.
 
 mod curve;
 mod guess;
@@ -136,8 +136,8 @@ impl Curves {
         self.parts.values().any(|(_, curve)| looks::fell(curve))
     }
 
-    /// That the whole of the loss may rise while the model learns: what is made harder for the training alone, such as by mixing its examples, shows on
-    /// held-out data, where the model is the best that it ever was.
+    /// That the whole of the loss may rise while the model learns: what is made harder for the training alone, such as
+    /// by mixing its examples, shows on held-out data, where the model is the best that it ever was.
     fn need_not_fall(&self) -> bool {
         self.is_of_reinforcement || self.has_part_that_fell() || self.held_out_ends_at_its_best(|_| true)
     }
@@ -344,8 +344,8 @@ fn of_firing(firing: &Firing) -> HealthFinding {
     }
 }
 
-/// Weights that did not change over most of the attempt never did. Over a part of it they may rest after they have learned, or because the learning
-/// rate is 0.
+/// Weights that did not change over most of the attempt never did. Over a part of it they may rest after they have
+/// learned, or because the learning rate is 0.
 fn unmoved(evidence: &HealthEvidence<'_>) -> Option<HealthFinding> {
     let (found, curves) = (evidence.unmoved?, evidence.curves);
     let begin = match evidence.from_the_beginning {
@@ -373,8 +373,8 @@ fn unmoved(evidence: &HealthEvidence<'_>) -> Option<HealthFinding> {
     Some(HealthFinding { found_by, health, first_step: None, evidence: seen })
 }
 
-/// Parameters that no update changed, as a callback saw them. Where something was learned, others are trained; what is resumed at the end of its
-/// schedule may rest.
+/// Parameters that no update changed, as a callback saw them. Where something was learned, others are trained; what is
+/// resumed at the end of its schedule may rest.
 fn unmoved_updates(evidence: &HealthEvidence<'_>) -> Option<HealthFinding> {
     let (curves, begins) = (evidence.curves, evidence.from_the_beginning);
     let updates = curves.unmoved_updates;

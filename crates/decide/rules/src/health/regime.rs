@@ -1,5 +1,6 @@
-//! Whether the level of a curve at its end can be compared with that of its beginning. Another phase, a harder task, longer inputs and a queue that
-//! fills raise a loss of a training that goes well, and so does a learning rate that is raised until nothing is learned, to find its range.
+//! Whether the level of a curve at its end can be compared with that of its beginning. Another phase, a harder task,
+//! longer inputs and a queue that fills raise a loss of a training that goes well, and so does a learning rate that is
+//! raised until nothing is learned, to find its range.
 
 use trackway_core::Step;
 use trackway_core::text::number;
@@ -10,23 +11,27 @@ use super::curve::{Curve, FAR_ABOVE, Part};
 const BLOCKS_MIN: usize = 6;
 /// Standard errors by which the last third of them is better than the one before.
 const ERRORS: f64 = 3.0;
-/// The part of the way to the worst block by which it is better, in what learns to the end; or by which all since then is, and the last third than the first.
+/// The part of the way to the worst block by which it is better, in what learns to the end; or by which all since then
+/// is, and the last third than the first.
 const LEARNS_ON: f64 = 0.05;
 const REGAINED: f64 = 0.4;
 const REGAINED_LATE: f64 = 0.15;
-/// The fraction of its first values by which a curve improves where it learns, and by which it is away from them where it is not back there.
+/// The fraction of its first values by which a curve improves where it learns, and by which it is away from them where
+/// it is not back there.
 const LEARNED: f64 = 0.3;
 const NEAR_BEGINNING: f64 = 0.1;
 /// The part of that way that each rise at equal distances has.
 const PLANNED_RISE: f64 = 0.25;
-/// Times the first loss that one is at most that rises at once to another level, and the part of its value there below which it has fallen since.
+/// Times the first loss that one is at most that rises at once to another level, and the part of its value there below
+/// which it has fallen since.
 const ANOTHER_LEVEL: f64 = 1000.0;
 const FELL_SINCE: f64 = 0.7;
 /// Times the first learning rate that the last one is at least where its range is tested, and times the mean of the first half.
 const RANGE: f64 = 1000.0;
 const RANGE_OF_HALF: f64 = 10.0;
 const RATES_MIN: u64 = 20;
-/// Values at the end of a curve of held-out data that are next to its best one, by this part of the way from its first one; and how many it has at least.
+/// Values at the end of a curve of held-out data that are next to its best one, by this part of the way from its first
+/// one; and how many it has at least.
 const BEST_VALUES: u64 = 3;
 const NEXT_TO_BEST: f64 = 0.8;
 const HELD_OUT_MIN: u64 = 5;
@@ -91,7 +96,8 @@ fn rises_by_plan(levels: &[f64], way: f64) -> bool {
     places.iter().zip(ends).all(|(place, end)| (end - place).abs_diff(*first) <= (first / 10).max(1))
 }
 
-/// Whether a loss rose far at once, from as low as it ever began, and has only fallen since. One that explodes is higher still, or rises further.
+/// Whether a loss rose far at once, from as low as it ever began, and has only fallen since. One that explodes is
+/// higher still, or rises further.
 fn rose_at_once(curve: &Curve) -> bool {
     let (Some((_, first)), Some((_, greatest)), Some((_, value)), Some(before)) =
         (curve.first, curve.range, curve.rose, curve.before_rise)

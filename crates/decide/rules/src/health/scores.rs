@@ -33,8 +33,9 @@ const UNMOVING_VALUES_MIN: u64 = 20;
 /// A score from which on it need not move.
 const PERFECT: f64 = 0.99;
 
-/// A score that fell from its best level and stays there to the end, by means of many values: noise does not move a mean so far, a fit by heart costs
-/// less, and a warm restart comes back. Broken where it is back at its first value, or has lost a large part of itself.
+/// A score that fell from its best level and stays there to the end, by means of many values: noise does not move a
+/// mean so far, a fit by heart costs less, and a warm restart comes back. Broken where it is back at its first value,
+/// or has lost a large part of itself.
 pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
     let ends = Ends::of(curve, (VALUES_MIN, PARTS_MIN), Curve::greatest_of)?;
     let (Ends { best, end, newest }, (_, first)) = (ends, curve.first?);
@@ -56,8 +57,8 @@ pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
     Some(finding(WENT_BACK_NAME, health, curve.since(|mean| mean < level), evidence))
 }
 
-/// Scores that never change at all, that of the training among them: those of a model that answers the same to every input. One that learns moves,
-/// unless it is next to perfect at once, or too small for what is printed of it.
+/// Scores that never change at all, that of the training among them: those of a model that answers the same to every
+/// input. One that learns moves, unless it is next to perfect at once, or too small for what is printed of it.
 pub(super) fn unmoving(scores: &[(&str, &Curve)]) -> Option<HealthFinding> {
     let seen: Vec<_> = scores.iter().filter(|(_, curve)| curve.count() >= UNMOVING_VALUES_MIN).collect();
     let still = |curve: &Curve| {

@@ -64,8 +64,8 @@ fn reported_of<'m>(
     })
 }
 
-/// Proves that trainings that go well are ok, however often they print: those that converge at once, that are noisy, that overfit a little, that
-/// climb a little, and whose loss is negative.
+/// Proves that trainings that go well are ok, however often they print: those that converge at once, that are noisy,
+/// that overfit a little, that climb a little, and whose loss is negative.
 #[test]
 fn what_goes_well_is_ok() {
     let falls = |step: u64| 2.3 / (1.0 + step as f64 / 40.0) + 0.05 * noise(step);
@@ -86,8 +86,8 @@ fn what_goes_well_is_ok() {
     assert_eq!(judged(300, 1, &[("loss", &negative)]).0, Health::Ok);
 }
 
-/// Proves what is broken: a loss that is not finite at the end, one that exploded and came back only in part, and a model that guesses; and that
-/// an accuracy above that of a guess says that it does not.
+/// Proves what is broken: a loss that is not finite at the end, one that exploded and came back only in part, and a
+/// model that guesses; and that an accuracy above that of a guess says that it does not.
 #[test]
 fn what_is_lost_is_broken() {
     let nan = |step: u64| if step > 40 { f64::NAN } else { 1.0 / step as f64 };
@@ -114,8 +114,8 @@ fn what_is_lost_is_broken() {
     }
 }
 
-/// Proves what is suspect: a loss that never fell, training far above held-out data, a loss far above that of earlier runs; and that a run that
-/// recorded neither loss nor accuracy is unknown, and says what is missing.
+/// Proves what is suspect: a loss that never fell, training far above held-out data, a loss far above that of earlier
+/// runs; and that a run that recorded neither loss nor accuracy is unknown, and says what is missing.
 #[test]
 fn what_is_odd_is_suspect() {
     let flat = |step: u64| 0.31 + 0.004 * noise(step);
@@ -131,8 +131,8 @@ fn what_is_odd_is_suspect() {
     assert_eq!(judged(100, 1, &[("rows_per_second", &high)]), (Health::Unknown, Vec::new()));
 }
 
-/// Proves that a loss which fell and went back is found, however it is recorded: broken where it is back at the beginning, suspect where it is more than
-/// half of the way; and with noise.
+/// Proves that a loss which fell and went back is found, however it is recorded: broken where it is back at the
+/// beginning, suspect where it is more than half of the way; and with noise.
 #[test]
 fn a_loss_that_went_back_is_found() {
     let falls = |step: u64| 2.3 * 0.99_f64.powf(step as f64) + 0.15;
@@ -147,8 +147,8 @@ fn a_loss_that_went_back_is_found() {
     assert!(found.contains(&"loss_went_back".into()), "{found:?}");
 }
 
-/// Proves that noise, spikes of one epoch, warm restarts, a loss that never fell and losses that need not fall are not called so, at any length and any
-/// rate of records.
+/// Proves that noise, spikes of one epoch, warm restarts, a loss that never fell and losses that need not fall are not
+/// called so, at any length and any rate of records.
 #[test]
 fn a_loss_that_comes_back_down_did_not_go_back() {
     let falls = |step: u64| 2.3 * 0.99_f64.powf(step as f64) + 0.15;
@@ -184,8 +184,8 @@ fn judged_grid(trainings: &[&dyn Fn(u64) -> f64], name: &str, steps: u64) -> (He
     reported_of(all.map(|(step, value)| (step, [(name, value)].into_iter())), None, &[], true)
 }
 
-/// Proves that of several trainings in one script the last one decides, that the sentence says so, and that the beginning of each is not taken for a
-/// jump of the one before.
+/// Proves that of several trainings in one script the last one decides, that the sentence says so, and that the
+/// beginning of each is not taken for a jump of the one before.
 #[test]
 fn the_last_training_of_a_script_decides() {
     let at = |rate: f64| move |step: u64| 6.7 * (-rate * (step - 1) as f64).exp() + 1e-4 * noise(step).abs();
@@ -204,8 +204,9 @@ fn the_last_training_of_a_script_decides() {
     assert_eq!(judged_grid(&[&folds, &folds, &folds], "val_acc", 30).0, Health::Ok);
 }
 
-/// Proves that a loss which is at another level at once, and falls from there, is not judged, as it may be that of another model in the same script, and
-/// that it does not make checkpoints unsafe; and that one which stays there exploded.
+/// Proves that a loss which is at another level at once, and falls from there, is not judged, as it may be that of
+/// another model in the same script, and that it does not make checkpoints unsafe; and that one which stays there
+/// exploded.
 #[test]
 fn a_second_phase_is_not_taken_for_an_explosion() {
     let phases = |step: u64| match step {
@@ -241,8 +242,9 @@ fn left(high: f64, steps: u64, length: f64) -> f64 {
     high * (-(steps as f64) / length).exp()
 }
 
-/// Proves that healthy trainings of unusual kinds are neither suspect nor broken: a queue that fills, longer inputs at equal distances, a second phase, a
-/// test of the range of the learning rate, a second task by its accuracy, examples that are mixed, and a critic whose loss grows.
+/// Proves that healthy trainings of unusual kinds are neither suspect nor broken: a queue that fills, longer inputs at
+/// equal distances, a second phase, a test of the range of the learning rate, a second task by its accuracy, examples
+/// that are mixed, and a critic whose loss grows.
 #[test]
 fn an_unusual_training_is_not_held_to_its_beginning() {
     let near = |level: f64, step: u64| level + 0.01 * noise(step);
@@ -284,8 +286,9 @@ fn an_unusual_training_is_not_held_to_its_beginning() {
     }
 }
 
-/// Proves that trainings which are lost are not taken for those: a loss that jumps and stays or rises, also where the learning rate rises by equal steps
-/// or at once, that comes down from a spike to where an untrained model has it, and one that rises and stays.
+/// Proves that trainings which are lost are not taken for those: a loss that jumps and stays or rises, also where the
+/// learning rate rises by equal steps or at once, that comes down from a spike to where an untrained model has it, and
+/// one that rises and stays.
 #[test]
 fn a_lost_training_is_not_taken_for_an_unusual_one() {
     let learned = |step: u64| left(2.3, step, 40.0) + 0.2;
@@ -311,8 +314,8 @@ fn a_lost_training_is_not_taken_for_an_unusual_one() {
     }
 }
 
-/// Proves that losses which need not fall are not judged by their level: beside a reward, beside a part that is learned while another part gets more
-/// weight, and, by that of a guess, a loss of numbers.
+/// Proves that losses which need not fall are not judged by their level: beside a reward, beside a part that is learned
+/// while another part gets more weight, and, by that of a guess, a loss of numbers.
 #[test]
 fn losses_that_need_not_fall_are_not_judged() {
     let all = |metrics: &[(&'static str, &dyn Fn(u64) -> f64)]| with_detectors(100, metrics);
@@ -330,8 +333,8 @@ fn losses_that_need_not_fall_are_not_judged() {
     }
 }
 
-/// Proves that weights which did not change over most of an attempt are broken whatever was learned, and that over a small part of it they are suspect
-/// only where nothing was learned and the learning rate was not 0.
+/// Proves that weights which did not change over most of an attempt are broken whatever was learned, and that over a
+/// small part of it they are suspect only where nothing was learned and the learning rate was not 0.
 #[test]
 fn weights_that_rest_at_the_end_are_not_broken() {
     let (falls, flat) =
@@ -358,8 +361,8 @@ fn weights_that_rest_at_the_end_are_not_broken() {
     }
 }
 
-/// Proves that parameters which no update changed are found: broken from the beginning, suspect where something was learned, and neither after a
-/// warm-up that begins at a rate of 0 nor in a resume at the end of a schedule.
+/// Proves that parameters which no update changed are found: broken from the beginning, suspect where something was
+/// learned, and neither after a warm-up that begins at a rate of 0 nor in a resume at the end of a schedule.
 #[test]
 fn updates_that_change_nothing_are_found() {
     let (falls, flat) = (|step: u64| 2.0 / step as f64, |step: u64| 2.0 + 0.2 * noise(step));
@@ -401,8 +404,9 @@ fn updates_that_change_nothing_are_found() {
     }
 }
 
-/// Proves that an accuracy, or another score, that was high and fell for good is found: broken where it is back at its beginning or next to a guess,
-/// suspect where half of the way is lost, and neither for noise, a fit by heart, one bad epoch, nor a reward.
+/// Proves that an accuracy, or another score, that was high and fell for good is found: broken where it is back at its
+/// beginning or next to a guess, suspect where half of the way is lost, and neither for noise, a fit by heart, one bad
+/// epoch, nor a reward.
 #[test]
 fn a_score_that_fell_for_good_is_found() {
     let learns = |step: u64| 1.0 - 0.5 * (-(step as f64) / 10.0).exp();
@@ -458,8 +462,8 @@ fn noise_of_an_accuracy_is_not_a_fall() {
     }
 }
 
-/// Proves that a score of the training which is the same at every value is suspect, unless it is next to perfect, too small for what is printed of it, or another
-/// score moves.
+/// Proves that a score of the training which is the same at every value is suspect, unless it is next to perfect, too
+/// small for what is printed of it, or another score moves.
 #[test]
 fn a_score_that_never_moves_is_suspect() {
     let (falls, constant) = (|step: u64| 0.6 / step as f64 + 0.3, |_: u64| 0.894);

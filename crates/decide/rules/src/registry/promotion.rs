@@ -1,10 +1,15 @@
 //! Whether a version may go to a stage.
 //!
-//! | to | requires |
-//! |---|---|
-//! | candidate, archived | nothing |
-//! | staging | files that verify, an attempt of the health that the policy requires, a complete evaluation of exactly these weights |
-//! | production | the same; gates that pass on that evaluation, each of which blocked a bad fixture before, of the kinds that the model's policy names, compared with the version that is in production now; trained on as much of the data as the policy requires; a test set that was not used more often than it permits; the same of each further test set that its run file or the policy names; as many approvals as it requires, of exactly this version and these verdicts, that have not expired |
+//! - *candidate*, *archived*: nothing.
+//! - *staging*: files that verify, an attempt of the health that the policy requires, a complete evaluation of exactly
+//!   these weights.
+//! - *production*: the same, and further
+//!   - gates that pass on that evaluation, each of which blocked a bad fixture before, of the kinds that the model's
+//!     policy names, compared with the version that is in production now;
+//!   - trained on as much of the data as the policy requires;
+//!   - a test set that was not used more often than it permits;
+//!   - the same of each further test set that its run file or the policy names;
+//!   - as many approvals as it requires, of exactly this version and these verdicts, that have not expired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -215,6 +220,7 @@ pub fn refusals(to: ModelStage, facts: &PromotionFacts, policy: &Policy, now: Ti
         ModelStage::Candidate | ModelStage::Archived => Vec::new(),
         ModelStage::Staging => first.into_iter().flatten().collect(),
         ModelStage::Production => {
+            // Without an evaluation each of these would only repeat that it is missing.
             let is_evaluated = facts.evaluation.is_some();
             let gates = if is_evaluated { ungated(facts, policy) } else { Vec::new() };
             let worn = worn(facts, policy).filter(|_| is_evaluated);

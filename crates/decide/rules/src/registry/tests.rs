@@ -342,8 +342,8 @@ fn an_older_policy_is_strict() {
     assert_eq!(Policy::default().approval_seconds, 604_800.0, "a week");
 }
 
-/// Proves that a policy may demand a health that is ok and more of the attempt, that a person who vouches for a run is believed about its health
-/// alone, and that an older receipt proves nothing.
+/// Proves that a policy may demand a health that is ok and more of the attempt, that a person who vouches for a run is
+/// believed about its health alone, and that an older receipt proves nothing.
 #[test]
 fn a_policy_looks_at_the_attempt() {
     let strict = Policy {
@@ -371,8 +371,8 @@ fn a_policy_looks_at_the_attempt() {
     assert!(rules(ModelStage::Production, &broken, &any).is_empty());
 }
 
-/// Proves that who takes a version all the same is warned of an unsafe checkpoint and of a broken attempt, whatever the policy requires, and of nothing
-/// else: a suspect health, or one that a person vouches for, is none of it.
+/// Proves that who takes a version all the same is warned of an unsafe checkpoint and of a broken attempt, whatever the
+/// policy requires, and of nothing else: a suspect health, or one that a person vouches for, is none of it.
 #[test]
 fn who_takes_a_version_is_warned() {
     let warnings = |health, is_blessed, unsafe_because: Option<&str>| {

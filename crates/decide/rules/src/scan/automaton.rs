@@ -1,5 +1,5 @@
-//! The automaton that finds the literals of all phrases in one pass. `build/automaton.rs` lays out its trie, from which a process makes the table of
-//! transitions in less than a millisecond.
+//! The automaton that finds the literals of all phrases in one pass. `build/automaton.rs` lays out its trie, from which
+//! a process makes the table of transitions in less than a millisecond.
 
 /// How many parts of a block are walked at once. Four hide the latency of the transition table's cache misses.
 const LANES: usize = 4;

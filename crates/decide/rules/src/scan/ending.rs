@@ -270,7 +270,8 @@ fn number(found: &Captured<'_>, group: usize) -> Option<u64> {
     std::str::from_utf8(found.get(group)?).ok()?.parse().ok()
 }
 
-/// Whether a count of epochs or steps in the lines ends further from its total than it moved from line to line, and before nine tenths of it.
+/// Whether a count of epochs or steps in the lines ends further from its total than it moved from line to line, and
+/// before nine tenths of it.
 pub(crate) fn falls_short<T: AsRef<str>>(lines: &[T]) -> bool {
     let mut latest: HashMap<Vec<u8>, [u64; 3]> = HashMap::new();
     for found in lines.iter().filter_map(|line| COUNT.captures(line.as_ref().as_bytes())) {

@@ -1,4 +1,5 @@
-//! What a terminal does not show: colours, movements of the cursor, titles and links. They part words and are before the first one of a line.
+//! What a terminal does not show: colours, movements of the cursor, titles and links. They part words and are before
+//! the first one of a line.
 
 use std::borrow::Cow;
 
@@ -99,8 +100,8 @@ fn bare_colour_length(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// Proves that colours, movements, titles and links are taken out, whole or torn, with or without their control character; and that brackets of
-    /// other texts stay.
+    /// Proves that colours, movements, titles and links are taken out, whole or torn, with or without their control
+    /// character; and that brackets of other texts stay.
     #[test]
     fn escapes_are_taken_out() {
         for (raw, shown) in [

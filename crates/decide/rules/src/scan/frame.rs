@@ -49,8 +49,8 @@ fn shown_path(path: &str) -> String {
     parts.join("/")
 }
 
-/// The line of code below a frame: it is further in than the frame, behind the rank that printed both. `lead`: what is before the frame in its
-/// line.
+/// The line of code below a frame: it is further in than the frame, behind the rank that printed both. `lead`: what is
+/// before the frame in its line.
 fn code_below(lead: &[u8], behind: &[u8]) -> Option<String> {
     let next = behind.strip_prefix(b"\r\n").or_else(|| behind.strip_prefix(b"\n"))?;
     let next = &next[..memchr::memchr2(b'\n', b'\r', next).unwrap_or(next.len())];
@@ -65,8 +65,8 @@ fn code_below(lead: &[u8], behind: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Proves what is shown of a frame: where it is, its function and its code, behind a rank too, and nothing of a frame in a package or in the
-    /// interpreter.
+    /// Proves what is shown of a frame: where it is, its function and its code, behind a rank too, and nothing of a
+    /// frame in a package or in the interpreter.
     #[test]
     fn own_frames_are_shown() {
         let of = |line: &str, behind: &str| {

@@ -250,8 +250,8 @@ impl TracebackState {
     }
 }
 
-/// Whether the class of the exception in `line` means what the machine or a network reported, also where a script raises it: not where Python prints
-/// that the script defines it.
+/// Whether the class of the exception in `line` means what the machine or a network reported, also where a script
+/// raises it: not where Python prints that the script defines it.
 fn is_report(line: &[u8], class: &[u8]) -> bool {
     let before: Vec<&[u8]> = memchr::memmem::find_iter(line, class).map(|at| &line[..at]).collect();
     let is_of_network = before.iter().any(|module| NETWORK_MODULE.is_match(module));

@@ -82,8 +82,8 @@ fn is_found(signature: &Signature, line: &str) -> bool {
 /// Lines of a run that continues.
 const PROGRESS: &str = "step 1 loss 0.5\nstep 2 loss 0.4";
 
-/// Proves that every phrase has an example in which it, and no other phrase of its signature, is found first, which nothing rules out, and which
-/// the scan of a log finds: so none is dead.
+/// Proves that every phrase has an example in which it, and no other phrase of its signature, is found first, which
+/// nothing rules out, and which the scan of a log finds: so none is dead.
 #[test]
 fn every_phrase_has_an_example() {
     let mut wrong = Vec::new();

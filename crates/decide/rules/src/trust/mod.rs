@@ -1,16 +1,18 @@
 //! Which checkpoints are unsafe: what they hold is most likely lost, though their bytes are whole. Losses, findings and the values in a
 //! checkpoint in, a decision with its evidence out.
 //!
-//! A NaN in a loss is in the weights after the next update, and every later checkpoint has it. One exception: with a loss scale, an update whose
-//! gradients overflow is left out, and the scale is lowered. A loss that went back to where an untrained model has it, and stays there, says the same
-//! of finite weights: by its level over some steps, so that noise does not hide it. Both are over when the loss was good again for many recorded
-//! steps in a row.
+//! A NaN in a loss is in the weights after the next update, and every later checkpoint has it. One exception: with a
+//! loss scale, an update whose gradients overflow is left out, and the scale is lowered. A loss that went back to where
+//! an untrained model has it, and stays there, says the same of finite weights: by its level over some steps, so that
+//! noise does not hide it. Both are over when the loss was good again for many recorded steps in a row.
 //!
-//! Training does not heal weights that are not finite. So values in a checkpoint that are all finite say that the update after a NaN was left out, if
-//! the loss was as good as before again; and a loss is computed before the update of its step: a checkpoint is of what the loss of the next step shows.
+//! Training does not heal weights that are not finite. So values in a checkpoint that are all finite say that the
+//! update after a NaN was left out, if the loss was as good as before again; and a loss is computed before the update
+//! of its step: a checkpoint is of what the loss of the next step shows.
 //!
-//! Some trainers print 0 or the last mean in place of a NaN, and the norm of the gradients shows it alone. A scale that is not recorded may explain
-//! a norm that is not finite: one opens the question, which the values in a checkpoint answer, and many in a row say the same as the loss.
+//! Some trainers print 0 or the last mean in place of a NaN, and the norm of the gradients shows it alone. A scale that
+//! is not recorded may explain a norm that is not finite: one opens the question, which the values in a checkpoint
+//! answer, and many in a row say the same as the loss.
 
 mod values;
 
@@ -34,7 +36,8 @@ const OVERFLOWS_ALLOWED: u32 = 10;
 const JUMP_REACH: u32 = 20;
 /// Losses that are followed at most, over all ranks and names.
 const LOSSES_MAX: usize = 8192;
-/// Good values before an episode by which its level is known, and the part of them that is at most that level: a loss grows before it is NaN.
+/// Good values before an episode by which its level is known, and the part of them that is at most that level: a loss
+/// grows before it is NaN.
 const LEVEL_VALUES: usize = 20;
 const LEVEL_PART: f64 = 0.75;
 /// Good values after a NaN by whose mean the loss is as good as before.
@@ -176,8 +179,8 @@ impl LossRecord {
         }
     }
 
-    /// Takes a value of a metric; what is neither a training loss nor a loss scale is left aside. Of several losses only those count whose names
-    /// are the likeliest.
+    /// Takes a value of a metric; what is neither a training loss nor a loss scale is left aside. Of several losses
+    /// only those count whose names are the likeliest.
     pub fn take(&mut self, rank: u32, metric: &str, step: Step, value: f64) {
         if is_loss_scale(metric) {
             return self.take_scale(rank, step, value);
@@ -272,8 +275,8 @@ impl LossRecord {
         self.all().any(|(_, curve)| !curve.episodes.is_empty())
     }
 
-    /// How a checkpoint of this step is judged. `reached`: the last step that was recorded when it was written, which decides where the checkpoint counts
-    /// something else: updates of several printed batches, or of a printed epoch.
+    /// How a checkpoint of this step is judged. `reached`: the last step that was recorded when it was written, which
+    /// decides where the checkpoint counts something else: updates of several printed batches, or of a printed epoch.
     #[must_use]
     pub fn judged(&self, step: Step, reached: Option<Step>) -> Judged {
         let counts_otherwise = |reached: Step| {
@@ -492,8 +495,8 @@ impl LossCurve {
         recent.get(place.min(recent.len().saturating_sub(1))).copied()
     }
 
-    /// Whether finite values in a checkpoint show that it is not of an episode of values that were not finite: the loss was as good as before again. What
-    /// was saved before the first of them need not be.
+    /// Whether finite values in a checkpoint show that it is not of an episode of values that were not finite: the loss
+    /// was as good as before again. What was saved before the first of them need not be.
     fn is_cleared_by_values(&self, episode: &Episode, judged: Judged) -> bool {
         let (count, mean) = self.since;
         let is_last = self.episodes.last().is_some_and(|last| std::ptr::eq(last, episode));

@@ -16,8 +16,9 @@ pub(super) fn record(steps: u64, f: impl Fn(u64) -> (f64, Option<f64>)) -> LossR
     losses
 }
 
-/// Proves that a checkpoint which counts updates is judged by the batch that was printed when it was written, one that counts updates beside printed
-/// epochs by the epoch, and one that counts the same by its own step, which is known more exactly.
+/// Proves that a checkpoint which counts updates is judged by the batch that was printed when it was written, one that
+/// counts updates beside printed epochs by the epoch, and one that counts the same by its own step, which is known more
+/// exactly.
 #[test]
 fn checkpoints_that_count_otherwise_are_judged_by_what_was_printed() {
     let batches = record(100, |step| (if step >= 70 { NAN } else { 1.0 }, None));
@@ -40,8 +41,8 @@ pub(super) fn unsafe_steps(losses: &LossRecord, steps: &[Step]) -> Vec<Step> {
     steps.iter().copied().filter(|step| losses.unsafe_at(*step).is_some()).collect()
 }
 
-/// Proves at which steps a checkpoint is unsafe after losses that are not finite: from the first one on, to the end or until the loss was good
-/// for fifty recorded steps in a row, whatever a gradient norm was.
+/// Proves at which steps a checkpoint is unsafe after losses that are not finite: from the first one on, to the end or
+/// until the loss was good for fifty recorded steps in a row, whatever a gradient norm was.
 #[test]
 fn what_follows_a_nan_is_unsafe() {
     let saves: Vec<Step> = (1..=15).map(|save| save * 20).collect();
@@ -68,8 +69,8 @@ fn what_follows_a_nan_is_unsafe() {
     assert!(evidence.why.contains("`loss` is NaN from step 51 on"), "{}", evidence.why);
 }
 
-/// Proves that an update which a loss scale left out does no harm, whether the scale falls in the same step or the next one, and that a row of
-/// them, or one without a lower scale, is.
+/// Proves that an update which a loss scale left out does no harm, whether the scale falls in the same step or the next
+/// one, and that a row of them, or one without a lower scale, is.
 #[test]
 fn a_skipped_step_of_a_scaler_is_no_harm() {
     let at = |lowered_at: u64, nan: std::ops::Range<u64>| {
@@ -92,8 +93,9 @@ fn a_skipped_step_of_a_scaler_is_no_harm() {
     assert_eq!(unsafe_steps(&kept, &[2]), [2], "nothing explains it");
 }
 
-/// Proves that a loss which a detector found to have jumped, and which stays where it was before the training, is unsafe from there on until it
-/// was lower for long; and that a higher level, a short jump, or one in a training that was resumed is not.
+/// Proves that a loss which a detector found to have jumped, and which stays where it was before the training, is
+/// unsafe from there on until it was lower for long; and that a higher level, a short jump, or one in a training that
+/// was resumed is not.
 #[test]
 fn a_loss_as_without_training_is_unsafe() {
     let curve = |at: fn(u64) -> f64, from_the_beginning: bool| {
@@ -119,8 +121,9 @@ fn a_loss_as_without_training_is_unsafe() {
     assert_eq!(curve(|step| if (101..=106).contains(&step) || step <= 30 { 2.3 } else { 0.5 }, true), NONE);
 }
 
-/// Proves that a loss which goes back to where it began and stays there to the end is unsafe from there on, without a finding of any detector and with
-/// noise, and that one which comes down again, goes back only a part of the way, or need not fall is not.
+/// Proves that a loss which goes back to where it began and stays there to the end is unsafe from there on, without a
+/// finding of any detector and with noise, and that one which comes down again, goes back only a part of the way, or
+/// need not fall is not.
 #[test]
 fn a_loss_that_is_back_at_the_end_is_unsafe() {
     let curve = |name: &str, from_the_beginning: bool, at: &dyn Fn(u64) -> f64| {
@@ -143,8 +146,8 @@ fn a_loss_that_is_back_at_the_end_is_unsafe() {
     assert_eq!(curve("loss", true, &comes_down), NONE);
 }
 
-/// Proves that the beginning of another training in the same script, whose steps begin again, makes no checkpoint unsafe, also after one that was lost,
-/// and that a reward beside the loss says that it need not fall.
+/// Proves that the beginning of another training in the same script, whose steps begin again, makes no checkpoint
+/// unsafe, also after one that was lost, and that a reward beside the loss says that it need not fall.
 #[test]
 fn another_training_of_the_script_is_judged_by_itself() {
     let grid = |first: fn(u64) -> f64, second: fn(u64) -> f64, beside: &str| {

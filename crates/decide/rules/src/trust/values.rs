@@ -47,7 +47,8 @@ impl ReadTensors {
         !self.non_finite.is_empty() && self.non_finite.len() >= self.finite
     }
 
-    /// Whether a tensor is as large a part as weights are, and lost as they are: figures that a script keeps beside its weights may be NaN too.
+    /// Whether a tensor is as large a part as weights are, and lost as they are: figures that a script keeps beside its
+    /// weights may be NaN too.
     fn may_be_weights(&self, tensor: &LostTensor) -> bool {
         tensor.is_mostly_nan && tensor.size_bytes.saturating_mul(WEIGHTS_PART) >= self.size_bytes
     }
@@ -75,9 +76,10 @@ pub fn judge(judged: Judged, losses: &LossRecord, tensors: &ReadTensors) -> Opti
     losses.by_losses(judged, tensors.are_finite())
 }
 
-/// Why the first of these checkpoints, newest first, is unsafe by its values; none: it is not. Values that are not finite may be those of a buffer, which
-/// may hold any bits, or of a figure that the script keeps: they speak against it where the losses did before, where most tensors have them, or where a
-/// large tensor was finite in an older one and has no number left.
+/// Why the first of these checkpoints, newest first, is unsafe by its values; none: it is not. Values that are not
+/// finite may be those of a buffer, which may hold any bits, or of a figure that the script keeps: they speak against
+/// it where the losses did before, where most tensors have them, or where a large tensor was finite in an older one and
+/// has no number left.
 #[must_use]
 pub fn judge_values(newest_first: &[ReadCheckpoint], losses: &LossRecord) -> Option<UnsafeEvidence> {
     let (newest, older) = newest_first.split_first()?;
@@ -108,7 +110,8 @@ pub fn judge_values(newest_first: &[ReadCheckpoint], losses: &LossRecord) -> Opt
 }
 
 impl LossRecord {
-    /// Whether only losses that are not finite speak against a checkpoint, so that the values in it may show that the updates were left out.
+    /// Whether only losses that are not finite speak against a checkpoint, so that the values in it may show that the
+    /// updates were left out.
     #[must_use]
     pub fn may_be_cleared(&self, judged: Judged) -> bool {
         self.against(judged).all(|(_, curve, episode)| curve.is_cleared_by_values(episode, judged))
@@ -168,8 +171,9 @@ mod tests {
         read(0, &[], 3).tensors
     }
 
-    /// Proves that gradients that are not finite are heard where the trainer hides the loss: many in a row alone, a few with the values in the
-    /// checkpoint, and that a short row with finite values, as a search for a scale leaves it, does no harm.
+    /// Proves that gradients that are not finite are heard where the trainer hides the loss: many in a row alone, a few
+    /// with the values in the checkpoint, and that a short row with finite values, as a search for a scale leaves it,
+    /// does no harm.
     #[test]
     fn gradients_speak_where_the_loss_is_hidden() {
         let hidden = |lost: std::ops::Range<u64>| {
@@ -189,7 +193,8 @@ mod tests {
         assert_eq!(evidence.found_by, "tensors");
     }
 
-    /// Proves that a divergence which nothing recorded shows lets the values in a checkpoint of any step decide, and that finite values are no harm.
+    /// Proves that a divergence which nothing recorded shows lets the values in a checkpoint of any step decide, and
+    /// that finite values are no harm.
     #[test]
     fn a_divergence_that_is_not_recorded_lets_the_values_decide() {
         let nan = [read(4, &["layer.weight"], 9)];
@@ -216,8 +221,9 @@ mod tests {
         assert!(judge(Judged::own(21), &named, &unread).is_some());
     }
 
-    /// Proves what values that are not finite say: of a buffer, and of figures beside the weights, nothing while the training goes well, and that the
-    /// checkpoint is unsafe after losses that were bad, where a large tensor was finite before, and where most tensors are so.
+    /// Proves what values that are not finite say: of a buffer, and of figures beside the weights, nothing while the
+    /// training goes well, and that the checkpoint is unsafe after losses that were bad, where a large tensor was
+    /// finite before, and where most tensors are so.
     #[test]
     fn values_that_are_not_finite_are_of_weights_or_of_a_buffer() {
         let finite = record(100, |_| (1.0, None));
@@ -247,8 +253,9 @@ mod tests {
         assert_eq!(unsafe_by(&[buffer(10)], &recovered), None);
     }
 
-    /// Proves that a checkpoint is judged by the loss of the next step where every step has one, that values which are finite clear it of a NaN there and
-    /// of nothing else, and that nothing is said where losses are recorded more seldom or count something else.
+    /// Proves that a checkpoint is judged by the loss of the next step where every step has one, that values which are
+    /// finite clear it of a NaN there and of nothing else, and that nothing is said where losses are recorded more
+    /// seldom or count something else.
     #[test]
     fn a_checkpoint_is_of_what_the_next_loss_shows() {
         let unread = ReadTensors::default();
@@ -270,8 +277,9 @@ mod tests {
         assert_eq!(judge(Judged::own(149), &lost, &unread), None);
     }
 
-    /// Proves that a NaN whose update was left out, as finite values show, is over where the loss was as good as before again, and that it is not where the
-    /// loss is higher, not finite to the end, or what speaks against the checkpoint is another thing; and how it is said.
+    /// Proves that a NaN whose update was left out, as finite values show, is over where the loss was as good as before
+    /// again, and that it is not where the loss is higher, not finite to the end, or what speaks against the checkpoint
+    /// is another thing; and how it is said.
     #[test]
     fn finite_values_end_an_episode_of_losses_that_are_not() {
         let falls = |step: u64| 1.0 / step as f64;

@@ -179,6 +179,7 @@ fn every_proposed_command_works_in_its_state() {
                 instead_of_resume: (is(6) && is(1)).then(|| {
                     format!("start a run from the weights of step 40: trackway run r.toml --set run.start_from={run_id}")
                 }),
+                is_unsupervised: state == RunState::Waiting && is(0),
             };
             let is_doubted = facts.health.is_some() && reason.is_some_and(TerminationReason::is_success);
             for action in next(&facts) {
@@ -230,7 +231,10 @@ fn works(command: &super::Command, facts: &trackway_inspect::explain::next::Next
                 && facts.instead_of_resume.is_none()
         }
         Command::Run(_) => facts.instead_of_resume.is_some(),
-        Command::Watch(_) | Command::Stop(_) => facts.state == RunState::Running,
+        Command::Watch(_) => {
+            facts.state == RunState::Running || (facts.state == RunState::Waiting && !facts.is_unsupervised)
+        }
+        Command::Stop(_) => matches!(facts.state, RunState::Running | RunState::Waiting),
         Command::Diagnose(_) => is_training && facts.reason.is_some(),
         Command::Rollback(_) => is_training && facts.committed_step.is_some() && facts.state.is_final(),
         Command::Init(_) => is_training && facts.state.is_final() && !facts.needs_full_command,

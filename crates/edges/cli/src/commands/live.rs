@@ -194,7 +194,7 @@ impl Live {
     /// Whether a notice is worth a line now: a wait is said again at growing intervals.
     pub(super) fn is_due(&self, notice: &Notice) -> bool {
         let Notice::Queued(wait) = notice else { return true };
-        let seconds = wait.seconds as u64;
+        let seconds = wait.waited_seconds as u64;
         let is_due = seconds >= self.next_wait_seconds.load(Ordering::Relaxed);
         if is_due {
             self.next_wait_seconds.store(next_line_of_wait(seconds), Ordering::Relaxed);

@@ -119,6 +119,20 @@ fn queues_of_both_files_count() {
     assert_eq!(bound("night"), Setting { value: 2, origin: in_file(USER, 4) });
 }
 
+/// Proves that an engine is the one of the stronger file as a whole, and that of the others each file's is there.
+#[test]
+fn engines_of_both_files_count() {
+    let project = "[engines.box]\nkind = \"local\"\n";
+    let user = "[engines.box]\nkind = \"local\"\ngpus = 4\n[engines.local]\ngpus = 2\n";
+    let engines = resolved((None, None), &[], project, user).unwrap().engines;
+    let found: Vec<_> =
+        engines.into_iter().map(|(name, found)| (name.to_string(), found.value.gpus, found.origin)).collect();
+    assert_eq!(
+        found,
+        [("box".to_owned(), None, in_file(PROJECT, 1)), ("local".to_owned(), Some(2), in_file(USER, 4))]
+    );
+}
+
 /// Proves that a variable with a wrong value is an error that names it.
 #[test]
 fn a_wrong_variable_is_named() {

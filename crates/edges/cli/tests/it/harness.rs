@@ -15,8 +15,9 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_trackway");
 /// Longest a test waits for something to come true.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether the interpreter `python` has the main frameworks and the package: `TRACKWAY_TEST_FRAMEWORKS` is `main`, or `1` for all frameworks
-/// (`make test-python FRAMEWORKS=main` prepares it and demands them). If not, the test is skipped.
+/// Whether the interpreter `python` has the main frameworks and the package: `TRACKWAY_TEST_FRAMEWORKS` is `main`, or
+/// `1` for all frameworks (`make test-python FRAMEWORKS=main` prepares it and demands them). If not, the test is
+/// skipped.
 pub fn has_frameworks() -> bool {
     let has = matches!(std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref(), Ok("main" | "1"));
     if !has {
@@ -64,8 +65,8 @@ impl Home {
         self.folder.path()
     }
 
-    /// This test program under a path that is not below a project: what Trackway records of a program depends on the lock files above it, and
-    /// the target folder may be anywhere.
+    /// This test program under a path that is not below a project: what Trackway records of a program depends on the
+    /// lock files above it, and the target folder may be anywhere.
     pub fn program(&self) -> PathBuf {
         let link = self.path().join("program");
         if link.symlink_metadata().is_err() {
@@ -84,6 +85,13 @@ impl Home {
         let path = self.path().join(name);
         std::fs::write(&path, text).expect("a file in the temporary folder");
         path
+    }
+
+    /// Runs of this home find so many GPUs, whatever the machine has.
+    pub fn has_gpus(&self, count: u32) {
+        let folder = self.path().join("settings/trackway");
+        std::fs::create_dir_all(&folder).expect("a folder in the temporary folder");
+        self.write("settings/trackway/config.toml", &format!("[engines.local]\ngpus = {count}\n"));
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {

@@ -99,8 +99,8 @@ fn what_is_installed_is_removed() {
     assert!(again.code == 1 && again.stderr.contains("nothing of Trackway is installed"), "{}", again.stderr);
 }
 
-/// Proves that a file whose hash is another one, or not known, a program that does not run here and an archive without one are refused, and that
-/// what was installed before remains.
+/// Proves that a file whose hash is another one, or not known, a program that does not run here and an archive without
+/// one are refused, and that what was installed before remains.
 #[test]
 fn what_is_not_what_was_published_is_refused() {
     let person = Person::new();
@@ -144,8 +144,8 @@ fn the_binary_installs_from_an_archive() {
     assert!(answer(version).stdout.starts_with("trackway "));
 }
 
-/// Proves that every file that the container recipe copies is one that `make wheel` writes or that is in the repository, that its user is not root, and
-/// that its home is a volume.
+/// Proves that every file that the container recipe copies is one that `make wheel` writes or that is in the
+/// repository, that its user is not root, and that its home is a volume.
 #[test]
 fn the_container_recipe_names_what_exists() {
     let recipe = std::fs::read_to_string(root().join("scripts/package/Containerfile")).unwrap();

@@ -81,8 +81,9 @@ impl Commits {
         self.0.iter().find(|commit| commit.is_of(candidate, patterns))
     }
 
-    /// One of the newest commits of which this is a copy under another name, such as `latest.pt` of `ckpt-30.pt`: the files have the same bytes. Names with
-    /// different numbers are those of two checkpoints. `may_continue`: asked before each part is compared.
+    /// One of the newest commits of which this is a copy under another name, such as `latest.pt` of `ckpt-30.pt`: the
+    /// files have the same bytes. Names with different numbers are those of two checkpoints. `may_continue`: asked
+    /// before each part is compared.
     pub fn with_same_bytes(
         &self,
         candidate: &Candidate,
@@ -213,8 +214,8 @@ fn is_adopted(view: &CheckpointView, info: &CheckpointInfo) -> bool {
     view.root().join(&info.folder).join(ORIGIN_FILE_NAME).exists()
 }
 
-/// The models that were committed beside checkpoints which the script wrote itself, by their folders: it cannot continue from them. A log without
-/// such checkpoints has none.
+/// The models that were committed beside checkpoints which the script wrote itself, by their folders: it cannot
+/// continue from them. A log without such checkpoints has none.
 #[must_use]
 pub fn models_beside(view: &CheckpointView) -> BTreeSet<String> {
     if !readable(view).any(|info| is_adopted(view, &info)) {

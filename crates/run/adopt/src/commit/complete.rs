@@ -93,8 +93,8 @@ pub(crate) fn never_committed(candidate: &Candidate) -> Option<String> {
         .then(|| format!("a checkpoint has fewer than {MAX_MANIFEST_FILES} files, and it has not"))
 }
 
-/// The step, and where it comes from: the content, else the script's report, else a tracker or the name. Without any the one that was reached
-/// when the files were written, and without that 0.
+/// The step, and where it comes from: the content, else the script's report, else a tracker or the name. Without any
+/// the one that was reached when the files were written, and without that 0.
 pub(crate) fn step_of(
     recognised: &Recognised,
     reported: Option<Step>,
@@ -109,15 +109,16 @@ pub(crate) fn step_of(
     }
 }
 
-/// The step that was reached when the files were written, to a tick of the kernel's clock: of those that were reached within it the one that is in the
-/// name.
+/// The step that was reached when the files were written, to a tick of the kernel's clock: of those that were reached
+/// within it the one that is in the name.
 pub(crate) fn named_in_tick(name: &str, earliest: Option<Step>, reached: Option<Step>) -> Option<Step> {
     let window = earliest?..=reached?;
     numbers(name).find(|number| window.contains(number))
 }
 
-/// The only step of a window that continues the saves before it at their distance: after 20 and 40 it is 60, whether the script records a step right before it
-/// saves it or right after, and after 19 and 39 it is 59. The window goes from the step that was reached for certain to the one a little later.
+/// The only step of a window that continues the saves before it at their distance: after 20 and 40 it is 60, whether
+/// the script records a step right before it saves it or right after, and after 19 and 39 it is 59. The window goes
+/// from the step that was reached for certain to the one a little later.
 pub(crate) fn regular_in_window(window: &RangeInclusive<Step>, saved: &BTreeSet<Step>) -> Option<Step> {
     let mut newest = saved.iter().rev();
     let (last, before) = (*newest.next()?, newest.next().copied().unwrap_or(0));

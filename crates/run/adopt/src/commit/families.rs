@@ -46,7 +46,8 @@ fn parts_of(path: &str, beside: &[String]) -> Option<((String, String), BTreeSet
 mod tests {
     use super::*;
 
-    /// Proves that a state is missing what every one before it had, in its own folder and under its own name, and nothing that only some had.
+    /// Proves that a state is missing what every one before it had, in its own folder and under its own name, and
+    /// nothing that only some had.
     #[test]
     fn a_part_that_all_have_may_be_missing() {
         let mut families = Families::default();

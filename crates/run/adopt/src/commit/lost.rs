@@ -1,4 +1,5 @@
-//! Whether values in the copies of an attempt became NaN or infinite: what a training has lost is often found late, and until then the good copies stay.
+//! Whether values in the copies of an attempt became NaN or infinite: what a training has lost is often found late, and
+//! until then the good copies stay.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -56,8 +57,8 @@ fn lost_in_file(place: usize, path: &Path, budget_bytes: &mut u64) -> Vec<(usize
 mod tests {
     use super::*;
 
-    /// Proves that values count as lost once an earlier copy did not have them, until they are finite again, and that a buffer which has them from the
-    /// beginning does not.
+    /// Proves that values count as lost once an earlier copy did not have them, until they are finite again, and that a
+    /// buffer which has them from the beginning does not.
     #[test]
     fn values_are_lost_that_were_finite_before() {
         let of = |copies: &[&[&str]]| {

@@ -1,7 +1,7 @@
 //! Paths with `*`, `?` and `[…]`: which paths there are that one names, and whether two can name the same.
 //!
-//! A byte that is part of no character counts as one character, in a pattern as [`trackway_formats::path_text`] has it: `ckpt-\xff.pt` is named by
-//! itself and by `ckpt-?.pt`.
+//! A byte that is part of no character counts as one character, in a pattern as [`trackway_formats::path_text`] has it:
+//! `ckpt-\xff.pt` is named by itself and by `ckpt-?.pt`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -85,8 +85,8 @@ impl PathPattern {
         self.forms().iter().any(|own| others.iter().any(|form| meet(&own.all_parts(), &form.all_parts())))
     }
 
-    /// As it was written, by where the folders before its first wildcard really are, and, of a pattern without one, by where its file really is:
-    /// a script may write through a link or replace it.
+    /// As it was written, by where the folders before its first wildcard really are, and, of a pattern without one, by
+    /// where its file really is: a script may write through a link or replace it.
     fn forms(&self) -> [Self; 3] {
         let plain = self.parts.iter().take_while(|part| matches!(part, Part::Plain(_))).count();
         let folders = if plain == self.parts.len() { plain.saturating_sub(1) } else { plain };
@@ -334,8 +334,8 @@ mod tests {
         }
     }
 
-    /// Proves that a link hides neither that two patterns name the same folder or file, nor that they name different ones, also where the end of the path does
-    /// not exist yet.
+    /// Proves that a link hides neither that two patterns name the same folder or file, nor that they name different
+    /// ones, also where the end of the path does not exist yet.
     #[test]
     fn links_do_not_hide_that_patterns_meet() {
         let folder = tempfile::tempdir().unwrap();

@@ -122,8 +122,8 @@ mod tests {
         Entry { path: path.into(), size: 1, modified_ns, inode: 1, device: 1, links: 1 }
     }
 
-    /// Proves that files whose content says another thing than their names are no state together: a complete one beside an optimizer, and weights
-    /// where an optimizer should be.
+    /// Proves that files whose content says another thing than their names are no state together: a complete one beside
+    /// an optimizer, and weights where an optimizer should be.
     #[test]
     fn content_may_contradict_the_names() {
         use Component::{Optimizer, Weights};

@@ -75,7 +75,8 @@ impl Patterns {
         found.map(|folder| folder.canonicalize().unwrap_or(folder)).collect()
     }
 
-    /// The folder in which the script runs, and every one beyond it where checkpoints may appear: a process that works there may write there.
+    /// The folder in which the script runs, and every one beyond it where checkpoints may appear: a process that works
+    /// there may write there.
     #[must_use]
     pub fn region(&self) -> Vec<PathBuf> {
         let own = self.working_directory.canonicalize().unwrap_or_else(|_| self.working_directory.clone());
@@ -131,7 +132,7 @@ impl Patterns {
     /// files, has none.
     fn detected(&self) -> BTreeSet<PathBuf> {
         let folder = &self.working_directory;
-        let Ok(listing) = list_to_search(folder) else { return BTreeSet::new() };
+        let Ok(listing) = list_to_search(folder, &self.home) else { return BTreeSet::new() };
         let found = find(&listing, &Remembering::new(folder, &listing, &self.reads)).checkpoints;
         let states = found.iter().filter(|found| !found.path.is_empty() && holds_a_training(found));
         let states: Vec<&Recognised> = states.take(CANDIDATES_MAX).collect();
@@ -157,16 +158,17 @@ impl Patterns {
     }
 }
 
-/// The folder of a file and the names of the states that it belongs to, without numbers; none if its name says no part. `beside`: nor if it is that of the
-/// model.
+/// The folder of a file and the names of the states that it belongs to, without numbers; none if its name says no part.
+/// `beside`: nor if it is that of the model.
 fn family_of(path: &str, beside: bool) -> Option<(&str, String)> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let name = PartName::of(name).filter(|name| !beside || name.part != Part::Model)?;
     Some((folder, name.family()))
 }
 
-/// Whether it is the state of a training, and not only a model: by the framework that writes only such, else by what was seen in it, and of a
-/// booster, from which a training always continues, by a name that shows it was saved on the way.
+/// Whether it is the state of a training, and not only a model: by the framework that writes only such, else by what
+/// was seen in it, and of a booster, from which a training always continues, by a name that shows it was saved on the
+/// way.
 pub(crate) fn holds_a_training(found: &Recognised) -> bool {
     let of_trainer = matches!(
         found.layout,
@@ -186,7 +188,8 @@ pub(crate) fn holds_a_training(found: &Recognised) -> bool {
     of_trainer || of_own_state || found.components.contains(&Component::Optimizer)
 }
 
-/// Whether the last number in the name of a booster is that of its rounds: `model_40.txt`, `model.txt.snapshot_iter_40`. XGBoost counts from 0 in names.
+/// Whether the last number in the name of a booster is that of its rounds: `model_40.txt`,
+/// `model.txt.snapshot_iter_40`. XGBoost counts from 0 in names.
 fn names_its_rounds(found: &Recognised) -> bool {
     let name = without_escapes(found.path.rsplit('/').next().unwrap_or_default());
     let mut numbers = name.split(|char: char| !char.is_ascii_digit()).filter(|digits| !digits.is_empty());

@@ -45,8 +45,9 @@ impl Place {
     }
 }
 
-/// The same paths, with what is beside them: a file whose name says that it holds a part of a state belongs to the others of that state, also where
-/// only some of them are named. `entries_max`: so many entries of folders are looked at.
+/// The same paths, with what is beside them: a file whose name says that it holds a part of a state belongs to the
+/// others of that state, also where only some of them are named. `entries_max`: so many entries of folders are looked
+/// at.
 pub(crate) fn places_of(paths: BTreeSet<PathBuf>, entries_max: usize) -> Vec<Place> {
     let mut left = entries_max;
     let folders: BTreeSet<&Path> =
@@ -92,8 +93,8 @@ fn file_names(folder: &Path, left: &mut usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Proves that what is named belongs to the files of its state, that only what is named is looked at for itself where they are not one, and that
-    /// neither links nor the files of another folder belong to it.
+    /// Proves that what is named belongs to the files of its state, that only what is named is looked at for itself
+    /// where they are not one, and that neither links nor the files of another folder belong to it.
     #[test]
     fn what_is_named_is_found_with_its_state() {
         let folder = tempfile::tempdir().unwrap();

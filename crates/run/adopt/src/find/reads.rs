@@ -119,7 +119,7 @@ mod tests {
         fs::write(&path, "longer").unwrap();
         assert_eq!(look(3).unwrap(), "ong");
         fs::remove_file(&path).unwrap();
-        assert!(look(3).is_err());
+        assert_eq!(look(3).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(reads.0.lock().unwrap().bytes, 0);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use trackway_formats::writers::{ShownBy, WritersRecord};
 
@@ -73,15 +74,15 @@ impl Past {
 /// The earlier attempts of a run, and what it committed.
 #[derive(Debug, Clone, Default)]
 pub struct History {
-    attempts: Vec<Past>,
+    attempts: Vec<Arc<Past>>,
     commits: Commits,
     families: Families,
 }
 
 impl History {
-    /// `checkpoint_roots`: where the run commits, of every rung.
+    /// `attempts`: oldest first. `checkpoint_roots`: where the run commits, of every rung.
     #[must_use]
-    pub fn new<'r>(attempts: Vec<Past>, checkpoint_roots: impl IntoIterator<Item = &'r Path>) -> Self {
+    pub fn new<'r>(attempts: Vec<Arc<Past>>, checkpoint_roots: impl IntoIterator<Item = &'r Path>) -> Self {
         let commits = Commits::of_all(checkpoint_roots);
         Self { attempts, families: commits.families(), commits }
     }
@@ -104,7 +105,8 @@ impl History {
         Owner::Unknown { why: NOT_RECORDED.into() }
     }
 
-    /// Whether an attempt made a folder without files for its next checkpoint: it was alone then, and its other checkpoints there have such a name.
+    /// Whether an attempt made a folder without files for its next checkpoint: it was alone then, and its other
+    /// checkpoints there have such a name.
     #[must_use]
     pub(crate) fn made_folder(&self, path: &Path, patterns: &Patterns) -> bool {
         let is_alike = self.has_others_like(&patterns.shown(path));
@@ -159,8 +161,8 @@ mod tests {
         (folder, patterns, Past { from_ns: now_ns() - hour, alive_until_ns: i64::MAX, record })
     }
 
-    /// Proves that what an attempt recorded is its own also after more was written to the same file, and that neither another file at the same path is
-    /// nor what no attempt recorded.
+    /// Proves that what an attempt recorded is its own also after more was written to the same file, and that neither
+    /// another file at the same path is nor what no attempt recorded.
     #[test]
     fn only_what_was_recorded_is_own() {
         let (folder, patterns, mut past) = world();
@@ -168,7 +170,7 @@ mod tests {
         let owner = |past: &Past| {
             let candidate = Candidate::at(&path).unwrap().unwrap();
             let is_own = past.seen(&candidate.written()).open.own;
-            let owner = History::new(vec![past.clone()], None).owner_of(&candidate, &patterns);
+            let owner = History::new(vec![Arc::new(past.clone())], None).owner_of(&candidate, &patterns);
             assert_eq!(is_own, owner.is_seen());
             owner
         };
@@ -185,8 +187,8 @@ mod tests {
         assert!(matches!(owner(&past), Owner::Unknown { .. }), "another file");
     }
 
-    /// Proves that a file which was written to in place after the attempt had ended is another's, though it is the same file, and that a claim does not
-    /// make it the run's.
+    /// Proves that a file which was written to in place after the attempt had ended is another's, though it is the same
+    /// file, and that a claim does not make it the run's.
     #[test]
     fn what_is_written_after_the_end_is_anothers() {
         let (folder, patterns, mut past) = world();
@@ -198,7 +200,7 @@ mod tests {
         past.record = WritersRecord { looked_until_ns: Some(now_ns()), own: vec![own], ..past.record };
         past.alive_until_ns = now_ns();
         let is_own = |past: &Past| {
-            let history = History::new(vec![past.clone()], None);
+            let history = History::new(vec![Arc::new(past.clone())], None);
             history.owner_of(&candidate(), &patterns).is_seen() && past.seen(&candidate().written()).open.own
         };
         assert!(is_own(&past));
@@ -217,7 +219,7 @@ mod tests {
         let made = |name: &str, past: &Past| {
             let path: PathBuf = folder.path().join("out").join(name);
             fs::create_dir_all(&path).unwrap();
-            History::new(vec![past.clone()], None).made_folder(&path, &patterns)
+            History::new(vec![Arc::new(past.clone())], None).made_folder(&path, &patterns)
         };
         assert!(made("checkpoint-20", &past));
         assert!(!made("tb", &past));

@@ -8,8 +8,9 @@ use trackway_formats::path_text::path_of;
 
 use super::restore::RestoreError;
 
-/// Makes links to the files of the checkpoint in the folder `checkpoint`, below `links`. Returns the link to its file (of several that of the model), or
-/// the folder with the links to its files; `checkpoint` itself if the script saved through Trackway. Links that are there are kept.
+/// Makes links to the files of the checkpoint in the folder `checkpoint`, below `links`. Returns the link to its file
+/// (of several that of the model), or the folder with the links to its files; `checkpoint` itself if the script saved
+/// through Trackway. Links that are there are kept.
 ///
 /// # Errors
 /// [`RestoreError::Origin`] and [`RestoreError::Disk`].

@@ -58,8 +58,8 @@ pub(crate) fn own_files(candidate: &Candidate) -> Vec<OwnFile> {
     candidate.files().iter().take(FILES_MAX).map(own).collect()
 }
 
-/// Whether a file that is there is one that was recorded: the same file on the disk, not written to after the attempt had ended, or one of the same size
-/// and time of the last write.
+/// Whether a file that is there is one that was recorded: the same file on the disk, not written to after the attempt
+/// had ended, or one of the same size and time of the last write.
 pub(crate) fn is_same(known: &OwnFile, there: &OwnFile, lived_until_ns: i64) -> bool {
     let is_file = (known.device, known.inode, known.born_ns) == (there.device, there.inode, there.born_ns);
     let is_state = (&known.path, known.size_bytes, known.modified_ns)

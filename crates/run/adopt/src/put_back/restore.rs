@@ -108,8 +108,8 @@ impl Clearing<'_> {
     }
 
     /// Makes `target`, which was adopted, what the script will find: what is of a later step, not whole, or at its place and not what was
-    /// committed is moved, what is missing is written again, and the file in which its framework looks for the newest one names it. Nothing is
-    /// deleted.
+    /// committed is moved, what is missing is written again, and the file in which its framework looks for the newest
+    /// one names it. Nothing is deleted.
     ///
     /// # Errors
     /// [`RestoreError`]; what was moved by then stays moved.
@@ -226,7 +226,8 @@ impl Clearing<'_> {
         None
     }
 
-    /// Whether its files show that it is a checkpoint, and not only a pattern; or, as of a save that had only begun, its name beside the others of the run.
+    /// Whether its files show that it is a checkpoint, and not only a pattern; or, as of a save that had only begun,
+    /// its name beside the others of the run.
     fn is_checkpoint(&self, candidate: &Candidate) -> bool {
         let found = candidate.content().recognised;
         let is_clear = found.confidence != LayoutConfidence::Guess || found.step.is_some();
@@ -384,8 +385,8 @@ fn move_aside(path: &Path, quarantine: &Path) -> Result<PathBuf, RestoreError> {
     }
 }
 
-/// Writes the files under temporary names and renames them into place: a script never finds a part of them. Of several files that of the model
-/// comes last.
+/// Writes the files under temporary names and renames them into place: a script never finds a part of them. Of several
+/// files that of the model comes last.
 fn write(target: &LoadedCheckpoint, origin: &CheckpointOrigin, place: &Place) -> Result<(), RestoreError> {
     let path = place.path.as_path();
     let failed = |path: &Path| RestoreError::disk("write", path);
@@ -420,8 +421,8 @@ fn write(target: &LoadedCheckpoint, origin: &CheckpointOrigin, place: &Place) ->
     folder.persist(path).map_err(failed(path))
 }
 
-/// A copy that shares blocks where the file system can, and never the name: the script may write to it. It has the time of the file that was
-/// committed, by which it is known again.
+/// A copy that shares blocks where the file system can, and never the name: the script may write to it. It has the time
+/// of the file that was committed, by which it is known again.
 fn copy(target: &LoadedCheckpoint, file: &OriginFile, to: &File) -> io::Result<()> {
     let mut from = File::open(target.folder.join(&file.name))?;
     if !trackway_files::clone_file(&from, to)? {

@@ -33,8 +33,8 @@ fn a_file_that_is_overwritten_is_two_checkpoints() {
     }
 }
 
-/// Proves that what is torn is given up once, that a script which dies in the middle of a save commits nothing of it, and that the one before
-/// stays.
+/// Proves that what is torn is given up once, that a script which dies in the middle of a save commits nothing of it,
+/// and that the one before stays.
 #[test]
 fn what_is_torn_is_not_committed() {
     let mut world = World::new();
@@ -49,7 +49,8 @@ fn what_is_torn_is_not_committed() {
     assert_eq!(world.view().resume_target().unwrap().unwrap().step, 10);
 }
 
-/// Proves that a copy which is interrupted before it begins or in its middle commits nothing, and that the next look commits the same state.
+/// Proves that a copy which is interrupted before it begins or in its middle commits nothing, and that the next look
+/// commits the same state.
 #[test]
 fn an_interrupted_copy_is_made_by_the_next_look() {
     let mut world = World::new();
@@ -94,7 +95,8 @@ fn a_replaced_attempt_adopts_nothing() {
     assert_eq!(world.view().list().len(), 1);
 }
 
-/// Proves that a file that cannot be read for a while is not called torn, and is committed when it can be. Skipped for root, who can read every file.
+/// Proves that a file that cannot be read for a while is not called torn, and is committed when it can be. Skipped for
+/// root, who can read every file.
 #[test]
 fn what_cannot_be_read_is_not_damaged() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -113,8 +115,8 @@ fn what_cannot_be_read_is_not_damaged() {
     assert_eq!(world.follow(&mut adopter, 9).adopted.len(), 1);
 }
 
-/// Proves that what an attempt wrote before its shim was lost is committed once, by the one look before the next attempt, and what was there
-/// before it never.
+/// Proves that what an attempt wrote before its shim was lost is committed once, by the one look before the next
+/// attempt, and what was there before it never.
 #[test]
 fn what_was_left_is_committed_once() {
     let mut world = World::new();
@@ -132,8 +134,8 @@ fn what_was_left_is_committed_once() {
     assert_eq!(follow(&mut world, 0), 0, "it was committed");
 }
 
-/// Proves that a checkpoint which the script's own retention deletes between the look and the copy, in part or as a whole, is not committed, that
-/// the one before stays, and that the next one is committed.
+/// Proves that a checkpoint which the script's own retention deletes between the look and the copy, in part or as a
+/// whole, is not committed, that the one before stays, and that the next one is committed.
 #[test]
 fn a_rotation_during_the_copy_commits_nothing() {
     for whole in [false, true] {

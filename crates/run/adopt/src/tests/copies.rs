@@ -17,8 +17,9 @@ fn a_hard_link_is_the_same_checkpoint() {
     assert_eq!(world.view().list().len(), 2);
 }
 
-/// Proves that neither a checkpoint with a symbolic link in it nor a link is committed, that each is said once, with the link's name, unless what it points to is
-/// looked at itself, and that a link which points to nothing after its target was moved is moved too.
+/// Proves that neither a checkpoint with a symbolic link in it nor a link is committed, that each is said once, with
+/// the link's name, unless what it points to is looked at itself, and that a link which points to nothing after its
+/// target was moved is moved too.
 #[test]
 fn links_are_not_committed() {
     let mut world = World::new();
@@ -54,8 +55,9 @@ fn links_are_not_committed() {
     assert!(quarantine.join("step-last.safetensors").is_symlink());
 }
 
-/// Proves that a copy of a checkpoint, a symbolic link to it and a copy of its folder are the same one: committed once, so that the copies that are
-/// kept are of as many steps; and that another file, and the same bytes under the name of another step, are not.
+/// Proves that a copy of a checkpoint, a symbolic link to it and a copy of its folder are the same one: committed once,
+/// so that the copies that are kept are of as many steps; and that another file, and the same bytes under the name of
+/// another step, are not.
 #[test]
 fn a_copy_is_the_same_checkpoint() {
     let mut world = World::new();

@@ -16,7 +16,8 @@ fn the_home_is_out_of_reach() {
     assert!(above.paths().iter().all(|path| !world.work("home").starts_with(path.canonicalize().unwrap())));
 }
 
-/// Proves that what another process wrote, or no process is known to have written, is named once with why, and is committed when the script reports it.
+/// Proves that what another process wrote, or no process is known to have written, is named once with why, and is
+/// committed when the script reports it.
 #[test]
 fn what_is_not_shown_to_be_own_is_not_committed() {
     let mut world = World::new();
@@ -64,8 +65,9 @@ fn an_optimizer_alone_is_no_checkpoint() {
     assert_eq!(world.follow(&mut adopter, 9).adopted[0].commit.step, 20);
 }
 
-/// Proves that without patterns the state of a trainer is found, wherever it is, and a booster whose name has its rounds, and neither another model nor
-/// what is in hidden folders or the home; and that nothing is committed for a script that saves through Trackway.
+/// Proves that without patterns the state of a trainer is found, wherever it is, and a booster whose name has its
+/// rounds, and neither another model nor what is in hidden folders or the home; and that nothing is committed for a
+/// script that saves through Trackway.
 #[test]
 fn without_patterns_only_states_of_trainings_are_found() {
     let mut world = World::new();
@@ -103,7 +105,8 @@ fn without_patterns_only_states_of_trainings_are_found() {
     );
 }
 
-/// Proves that what is left alone is what was there at the look before the start, and that a checkpoint which came since is one of the attempt.
+/// Proves that what is left alone is what was there at the look before the start, and that a checkpoint which came
+/// since is one of the attempt.
 #[test]
 fn only_what_was_there_at_the_look_is_left_alone() {
     let mut world = World::new();

@@ -32,7 +32,8 @@ fn the_default_keeps_two_copies_and_every_model() {
     assert_eq!(kept_by_default(&world.view()), None);
 }
 
-/// Proves that the oldest copy and some whose distance doubles stay while an attempt runs, and that all stay once values are lost that were finite before.
+/// Proves that the oldest copy and some whose distance doubles stay while an attempt runs, and that all stay once
+/// values are lost that were finite before.
 #[test]
 fn good_copies_stay_while_an_attempt_runs() {
     let steps = |lost_from: u64| {
@@ -57,8 +58,9 @@ fn good_copies_stay_while_an_attempt_runs() {
     assert!(kept.ends_with(&(11..=20).collect::<Vec<_>>()), "{kept:?}");
 }
 
-/// Proves that a model which the script commits with `run.save_model` does not keep its framework's checkpoints from being adopted, that the
-/// default retention of these does not delete the model, and that a retry continues from the newest of them.
+/// Proves that a model which the script commits with `run.save_model` does not keep its framework's checkpoints from
+/// being adopted, that the default retention of these does not delete the model, and that a retry continues from the
+/// newest of them.
 #[test]
 fn a_model_that_was_committed_is_no_save_through_trackway() {
     let mut world = World::new();

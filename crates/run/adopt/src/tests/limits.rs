@@ -5,8 +5,9 @@ use super::*;
 /// Names the test that runs on a small disk.
 const SMALL_DISK: &str = "TRACKWAY_TEST_SMALL_DISK";
 
-/// Proves that a disk that fills while a checkpoint is copied loses nothing: what was committed stays whole, the message says what happened, the
-/// room is given back, and the next checkpoint is committed. Skipped with a printed line where no disk can be mounted in a namespace.
+/// Proves that a disk that fills while a checkpoint is copied loses nothing: what was committed stays whole, the
+/// message says what happened, the room is given back, and the next checkpoint is committed. Skipped with a printed
+/// line where no disk can be mounted in a namespace.
 #[test]
 fn a_disk_that_fills_keeps_what_was_committed() {
     if std::env::var_os(SMALL_DISK).is_some() {
@@ -60,8 +61,8 @@ fn fill(folder: &Path, numbers: std::ops::Range<usize>) {
     }
 }
 
-/// Proves that a folder with more files than a checkpoint may have, or than are listed, is refused once though it grows, and that the message says
-/// what the limit is and what to do.
+/// Proves that a folder with more files than a checkpoint may have, or than are listed, is refused once though it
+/// grows, and that the message says what the limit is and what to do.
 #[test]
 fn a_checkpoint_of_too_many_files_is_refused_once() {
     let mut world = World::new();

@@ -51,8 +51,9 @@ fn a_file_is_committed_and_put_back() {
     assert_eq!(fs::read(&path).unwrap(), tensors(100, 1));
 }
 
-/// Proves that a checkpoint in a folder in Latin-1, with a file in it whose name is not UTF-8 either, is committed with every file, found by a pattern and by
-/// what it is, and written again as it was; and that a name which looks like an escape stays another one.
+/// Proves that a checkpoint in a folder in Latin-1, with a file in it whose name is not UTF-8 either, is committed with
+/// every file, found by a pattern and by what it is, and written again as it was; and that a name which looks like an
+/// escape stays another one.
 #[test]
 fn a_folder_is_committed_with_every_file() {
     for named_by in [Some("run\\xe9/checkpoint-*"), Some("r*/checkpoint-*"), None] {

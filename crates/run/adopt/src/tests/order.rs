@@ -44,8 +44,9 @@ fn steps(look: &Look) -> Vec<u64> {
     look.adopted.iter().map(|one| one.commit.step).collect()
 }
 
-/// Proves that of two saves of DeepSpeed that are seen by one look the older one, which the tracker does not name any more and which therefore
-/// must stay as it is for a while, is committed first, and that a retry continues from the newer one.
+/// Proves that of two saves of DeepSpeed that are seen by one look the older one, which the tracker does not name any
+/// more and which therefore must stay as it is for a while, is committed first, and that a retry continues from the
+/// newer one.
 #[test]
 fn an_older_save_is_waited_for() {
     let mut world = World::new();

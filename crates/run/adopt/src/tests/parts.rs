@@ -29,7 +29,8 @@ fn commits(world: &World) -> usize {
     if world.root().exists() { world.view().list().len() } else { 0 }
 }
 
-/// Proves that model and optimizer in two files of one step are one checkpoint with both files, whether the patterns name both, one of them or none.
+/// Proves that model and optimizer in two files of one step are one checkpoint with both files, whether the patterns
+/// name both, one of them or none.
 #[test]
 fn two_files_of_a_step_are_one_checkpoint() {
     for named in [Some("out/*.pkl"), Some("out/model-*.pkl"), Some("out/optim-*.pkl"), None] {
@@ -82,8 +83,8 @@ fn a_name_decides_within_a_tick() {
     assert_eq!(named_in_tick("model-20.pt", None, None), None);
 }
 
-/// Proves that a save right before or right after the record of its step has the step that continues the saves before it, and that those at other
-/// distances, and a window with several such steps or none, decide nothing.
+/// Proves that a save right before or right after the record of its step has the step that continues the saves before
+/// it, and that those at other distances, and a window with several such steps or none, decide nothing.
 #[test]
 fn a_regular_save_has_the_step_of_its_distance() {
     use crate::commit::complete::regular_in_window;
@@ -109,7 +110,8 @@ fn a_regular_save_has_the_step_of_its_distance() {
     }
 }
 
-/// Proves that the step of a commit without one is by the saves before it, the same whether it was recorded a little before or a little after.
+/// Proves that the step of a commit without one is by the saves before it, the same whether it was recorded a little
+/// before or a little after.
 #[test]
 fn a_save_beside_its_record_has_the_step_of_its_distance() {
     let mut world = World::new();
@@ -125,8 +127,8 @@ fn a_save_beside_its_record_has_the_step_of_its_distance() {
     assert_eq!(world.follow(&mut adopter, 20).adopted[0].commit.step, 60);
 }
 
-/// Proves that a state of which a file is torn, or missing where those before had it, or is of the save before, is not committed, and that the one before
-/// stays the newest.
+/// Proves that a state of which a file is torn, or missing where those before had it, or is of the save before, is not
+/// committed, and that the one before stays the newest.
 #[test]
 fn a_part_of_a_state_is_not_committed() {
     type Break = fn(&World);
@@ -167,8 +169,8 @@ fn a_part_of_a_state_is_not_committed() {
     assert_eq!(newest(&world)[1].2, optimizer(20));
 }
 
-/// Proves that without patterns what a kill left of a state is found by the names of those before, and moved, and that a model without an optimizer is not
-/// committed before a whole state was.
+/// Proves that without patterns what a kill left of a state is found by the names of those before, and moved, and that
+/// a model without an optimizer is not committed before a whole state was.
 #[test]
 fn without_patterns_a_torn_part_is_found() {
     let mut world = World::new();
@@ -258,8 +260,9 @@ fn one_file_of_another_makes_no_own_checkpoint() {
     assert!(adopter.own_if_changed().is_none_or(|own| own.is_empty()));
 }
 
-/// Proves that before a resume both files are there as they were committed, written again together where one is gone or another, that a later state of which a
-/// file is missing is moved with all of its files, and that nothing is moved twice.
+/// Proves that before a resume both files are there as they were committed, written again together where one is gone or
+/// another, that a later state of which a file is missing is moved with all of its files, and that nothing is moved
+/// twice.
 #[test]
 fn both_files_are_put_back() {
     let mut world = World::new();

@@ -51,8 +51,8 @@ fn the_script_finds_what_was_committed() {
     world.view().verify(target.info.number).unwrap();
 }
 
-/// Proves that nothing of another training is moved or written over before a resume, whatever its step and however torn, nor anything that is not a
-/// checkpoint, and that the committed one is not put where another's file is.
+/// Proves that nothing of another training is moved or written over before a resume, whatever its step and however
+/// torn, nor anything that is not a checkpoint, and that the committed one is not put where another's file is.
 #[test]
 fn what_is_not_the_runs_stays() {
     let mut world = World::new();
@@ -81,8 +81,8 @@ fn what_is_not_the_runs_stays() {
     assert_eq!(fs::read(world.work("out/step-10.safetensors")).unwrap(), tensors(100, 3));
 }
 
-/// Proves that a folder of which a rank had written only its own state when all were killed is moved before a resume, as the others of the run have such a
-/// name, and that another folder with such a file is not.
+/// Proves that a folder of which a rank had written only its own state when all were killed is moved before a resume,
+/// as the others of the run have such a name, and that another folder with such a file is not.
 #[test]
 fn what_one_rank_began_is_moved() {
     let mut world = World::new();

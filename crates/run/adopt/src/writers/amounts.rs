@@ -85,8 +85,9 @@ impl Amounts {
         self.0.push_back(amount);
     }
 
-    /// Whether the attempt wrote enough from the last look before the files were begun to the first one after they were written, with what was written
-    /// beside them meanwhile. `is_last`: the last look was after its end. `on_disk`: a new file there is all in what reaches a disk.
+    /// Whether the attempt wrote enough from the last look before the files were begun to the first one after they were
+    /// written, with what was written beside them meanwhile. `is_last`: the last look was after its end. `on_disk`: a
+    /// new file there is all in what reaches a disk.
     pub fn sufficient(
         &self,
         span: Span,
@@ -170,7 +171,8 @@ mod tests {
         seen.sufficient(span, (is_last, false), |_, _| Beside::default())
     }
 
-    /// Proves that a file is the attempt's only if it wrote as much between the looks around it, and that what it wrote before or later does not count.
+    /// Proves that a file is the attempt's only if it wrote as much between the looks around it, and that what it wrote
+    /// before or later does not count.
     #[test]
     fn what_was_written_around_a_file_counts() {
         let seen = amounts(&[amount(0, 0), amount(100, 9_000), amount(200, 9_100), amount(300, 50_000)]);
@@ -202,8 +204,8 @@ mod tests {
         assert_eq!(sufficient(&seen, again(1_802), false), less(900, 1_802));
     }
 
-    /// Proves that what was written beside a file has to be paid for too, that what is printed pays for nothing that reaches a disk and a page of a log for
-    /// no file, and that a large file may be written without being passed.
+    /// Proves that what was written beside a file has to be paid for too, that what is printed pays for nothing that
+    /// reaches a disk and a page of a log for no file, and that a large file may be written without being passed.
     #[test]
     fn all_that_was_written_is_paid_for() {
         let another = Beside { bytes: 1_100, to_disk: PAGE };
@@ -228,8 +230,8 @@ mod tests {
         }
     }
 
-    /// Proves that nothing is said of a file where the looks leave a gap: before the first, across a process whose count is lost, or by a look that did
-    /// not see every process.
+    /// Proves that nothing is said of a file where the looks leave a gap: before the first, across a process whose
+    /// count is lost, or by a look that did not see every process.
     #[test]
     fn a_gap_says_nothing() {
         let lost = Amount { series: 1, ..amount(200, 0) };

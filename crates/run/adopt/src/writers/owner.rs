@@ -1,7 +1,7 @@
 //! Who wrote a checkpoint: a decision over what was seen of its files, and nothing else.
 //!
-//! A file that is found where a script writes is not for that the script's. Without evidence it is a candidate: named, and neither committed
-//! nor moved.
+//! A file that is found where a script writes is not for that the script's. Without evidence it is a candidate: named,
+//! and neither committed nor moved.
 
 use trackway_core::Step;
 use trackway_formats::writers::ShownBy;
@@ -155,7 +155,8 @@ fn in_words(bytes: u64) -> String {
     format!("{:.1} {}", scaled(unit), UNITS[unit])
 }
 
-/// Whose several files are that are one checkpoint: another's if one of them is, and the attempt's own only if all are, by the weakest of what shows it.
+/// Whose several files are that are one checkpoint: another's if one of them is, and the attempt's own only if all are,
+/// by the weakest of what shows it.
 #[must_use]
 pub(crate) fn owner_of_all(owners: &[Option<Owner>]) -> Option<Owner> {
     let first = |is: fn(&Owner) -> bool| owners.iter().flatten().find(|owner| is(owner)).cloned();
@@ -192,8 +193,9 @@ mod tests {
         }
     }
 
-    /// Proves, row by row, that stronger evidence wins: a report over everything, another writer over everything but that, a writer of the attempt
-    /// over what else is known; that a claim holds only where nothing contradicts it; and that without evidence nothing is the attempt's.
+    /// Proves, row by row, that stronger evidence wins: a report over everything, another writer over everything but
+    /// that, a writer of the attempt over what else is known; that a claim holds only where nothing contradicts it; and
+    /// that without evidence nothing is the attempt's.
     #[test]
     fn the_strongest_evidence_decides() {
         let own = || Writers { own: true, ..Writers::default() };

@@ -249,8 +249,8 @@ impl Sightings {
         self.noticed.iter().rev().find(|one| one.is_state(file))?.finished_ns
     }
 
-    /// What may have been written to files beside these between two looks, but for what only others are seen to write. What is added to a file, as to a
-    /// log, counts where it is as much as half of these have.
+    /// What may have been written to files beside these between two looks, but for what only others are seen to write.
+    /// What is added to a file, as to a log, counts where it is as much as half of these have.
     fn beside(&self, files: &[WrittenFile], (from_ns, until_ns): (i64, i64)) -> Beside {
         let bytes: u64 = files.iter().map(|file| file.bytes).sum();
         let is_others = |one: &Noticed| {
@@ -292,8 +292,8 @@ impl Sightings {
         self.looked_until_ns
     }
 
-    /// What is known of the writers of these files. `since_ns`: what was seen before then is of an earlier state of them. `is_last`: there will be no
-    /// further look.
+    /// What is known of the writers of these files. `since_ns`: what was seen before then is of an earlier state of
+    /// them. `is_last`: there will be no further look.
     #[must_use]
     pub fn of(&self, files: &[WrittenFile], since_ns: i64, is_last: bool) -> WriterEvidence {
         let (mut kernel, mut open) = (Writers::default(), Writers::default());
@@ -319,8 +319,8 @@ impl Sightings {
         }
     }
 
-    /// Whether the attempt wrote enough to have written these files, but for those that are unchanged since an earlier state. Where a file was made before it
-    /// was renamed, what was written to it since counts.
+    /// Whether the attempt wrote enough to have written these files, but for those that are unchanged since an earlier
+    /// state. Where a file was made before it was renamed, what was written to it since counts.
     fn sufficient(&self, files: &[WrittenFile], since_ns: i64, is_last: bool) -> Sufficient {
         let is_counted = |file: &WrittenFile| file.born_ns.is_some() && self.devices.contains(&file.id.0);
         if !files.iter().all(is_counted) {
@@ -427,8 +427,8 @@ mod tests {
         WrittenFile { id: (1, inode), born_ns, modified_ns, changed_ns, user: 0, bytes, since_ns: 0 }
     }
 
-    /// Proves that a file is the attempt's by one sighting of one of its files, that what was seen of an earlier state or an earlier file of the same number
-    /// does not count, and that another writer is found beside an own one.
+    /// Proves that a file is the attempt's by one sighting of one of its files, that what was seen of an earlier state
+    /// or an earlier file of the same number does not count, and that another writer is found beside an own one.
     #[test]
     fn only_sightings_of_this_state_count() {
         let mut seen = Sightings::since(0, Some(0));
@@ -445,8 +445,8 @@ mod tests {
         assert!(kernel.own && kernel.other.as_deref() == Some("b"));
     }
 
-    /// Proves that an attempt is alone only where it was looked at since, that a process which wrote at the same time is named, and that what is older than the
-    /// attempt or belongs to another user is not its by that.
+    /// Proves that an attempt is alone only where it was looked at since, that a process which wrote at the same time
+    /// is named, and that what is older than the attempt or belongs to another user is not its by that.
     #[test]
     fn company_is_who_wrote_at_the_same_time() {
         let mut seen = Sightings::since(50 * MS, Some(0));
@@ -478,8 +478,9 @@ mod tests {
         assert_eq!(company(&seen, moved), Company::With("b".into()), "renamed then");
     }
 
-    /// Proves that a file is not the attempt's by being alone where the attempt wrote less than it has, also if it was moved there later, that it is waited
-    /// for the look that shows it, and that nothing follows on a device where nothing is counted.
+    /// Proves that a file is not the attempt's by being alone where the attempt wrote less than it has, also if it was
+    /// moved there later, that it is waited for the look that shows it, and that nothing follows on a device where
+    /// nothing is counted.
     #[test]
     fn an_attempt_that_wrote_less_did_not_write_it() {
         let mut seen = Sightings::since(0, Some(0));
@@ -512,8 +513,9 @@ mod tests {
         assert_eq!(of(&seen, copied, false).1, None);
     }
 
-    /// Proves that of two files between the same looks the attempt's own pays for one only, so that neither is its own; that what only another was seen to
-    /// write needs no payment, nor what is added to a log; and that of a file that is written again all of it does.
+    /// Proves that of two files between the same looks the attempt's own pays for one only, so that neither is its own;
+    /// that what only another was seen to write needs no payment, nor what is added to a log; and that of a file that
+    /// is written again all of it does.
     #[test]
     fn a_save_pays_for_one_file() {
         let count = |at: i64, chars| {
@@ -546,8 +548,8 @@ mod tests {
         assert_eq!(seen(&[file(1, 100)]).of(&[file(1, 100)], 0, false).less, None, "the file itself");
     }
 
-    /// Proves that a file that was seen to be finished is no longer written after that: what another writes within a tick of it, and what is counted then, is
-    /// not of it; and that this holds for no other state of it.
+    /// Proves that a file that was seen to be finished is no longer written after that: what another writes within a
+    /// tick of it, and what is counted then, is not of it; and that this holds for no other state of it.
     #[test]
     fn a_finished_file_is_not_written_later() {
         let mut seen = Sightings::since(0, Some(0));
@@ -571,8 +573,8 @@ mod tests {
         assert_eq!(of(&seen).0, Company::With("b".into()), "it was renamed since");
     }
 
-    /// Proves that of a file which is written over in place counts what was seen and written since an earlier state of it was finished, and of one that is
-    /// unchanged since then what was seen before.
+    /// Proves that of a file which is written over in place counts what was seen and written since an earlier state of
+    /// it was finished, and of one that is unchanged since then what was seen before.
     #[test]
     fn a_state_in_place_begins_when_the_one_before_was_finished() {
         let mut seen = Sightings::since(0, Some(0));
@@ -604,8 +606,8 @@ mod tests {
         assert_eq!(seen.of(&[again(200, 0)], 160 * MS, false).less, less, "the one before was judged");
     }
 
-    /// Proves that what was written after the last sign of life of an attempt is not its own, what was written after the last look at the machine is not
-    /// known, and that before that it was alone.
+    /// Proves that what was written after the last sign of life of an attempt is not its own, what was written after
+    /// the last look at the machine is not known, and that before that it was alone.
     #[test]
     fn a_record_says_nothing_of_what_came_after_it() {
         let record = WritersRecord { looked_until_ns: Some(1_000 * MS), ..WritersRecord::default() };

@@ -9,8 +9,8 @@ const STEPS_MAX: usize = 65_536;
 /// The time of a file is that of the kernel's last tick: up to so long before the time that other clocks show, where a second has 250
 /// ticks. Steps that follow each other faster are not distinguished by it.
 pub(crate) const TICK_NS: i64 = 4_000_000;
-/// A step that is recorded within this time of a save may be the one that was saved, or have been printed before it: a busy machine reads what is
-/// printed some milliseconds later.
+/// A step that is recorded within this time of a save may be the one that was saved, or have been printed before it: a
+/// busy machine reads what is printed some milliseconds later.
 pub(crate) const SOON_NS: i64 = 16_000_000;
 /// So long after a file was written to all steps are recorded that decide which one it is of, in nanoseconds.
 pub const DECIDED_NS: i64 = SOON_NS + TICK_NS;
@@ -39,6 +39,22 @@ impl Steps {
             self.gap = self.gap.max(step.saturating_sub(*before));
         }
         self.reached.insert(place, (at_ns, step));
+    }
+
+    /// Remembers that these steps were reached one after the other, as far as is known at one time: of more than two of
+    /// one time the first and the last.
+    pub fn all_reached(&mut self, at_ns: i64, steps: &[Step]) {
+        for step in steps {
+            let last_two = self.reached.len().saturating_sub(2)..;
+            let are_of_it = self.reached.range(last_two).filter(|(at, _)| *at == at_ns).count() == 2;
+            match self.reached.back_mut().filter(|_| are_of_it) {
+                Some((_, last)) => {
+                    self.gap = self.gap.max(step.saturating_sub(*last));
+                    *last = *step;
+                }
+                None => self.reached(at_ns, *step),
+            }
+        }
     }
 
     /// Whether none is known.
@@ -91,6 +107,25 @@ mod tests {
         }
         assert_eq!(steps.when_written(0), Some(5));
     }
+
+    /// Proves that steps of one time, as those of many lines that were read at once, take the room of two, and that
+    /// nothing else is different: neither the step of a file nor the longest way.
+    #[test]
+    fn steps_of_one_time_take_little_room() {
+        let (mut each, mut together) = (Steps::default(), Steps::default());
+        for (at, reached) in
+            [(100, vec![1, 2, 9, 10]), (200, vec![]), (300, vec![12]), (400, (13..2_000).collect())]
+        {
+            reached.iter().for_each(|step| each.reached(at * TICK_NS, *step));
+            together.all_reached(at * TICK_NS, &reached);
+        }
+        assert_eq!((together.reached.len(), together.slack()), (5, 14));
+        assert_eq!(each.slack(), together.slack());
+        for at in [0, 100, 250, 300, 350, 500] {
+            assert_eq!(each.when_written(at * TICK_NS), together.when_written(at * TICK_NS), "{at}");
+        }
+    }
+
     /// Proves that steps of two sources are in the order of their times, whichever is read first, and that one which is older than all that
     /// are remembered displaces none.
     #[test]

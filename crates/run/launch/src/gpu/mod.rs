@@ -5,6 +5,7 @@
 mod absent;
 #[cfg(feature = "nvml")]
 mod nvml;
+pub(crate) mod seen;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The loop: waits for output, signals and deadlines, and does what [`super::ending`] decides.
+//! The loop: waits for output, signals and deadlines, and does what [`super::end::ending`] decides.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -21,23 +21,25 @@ use trackway_formats::path_text::shown_word;
 use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
-use super::adopting::{Adopting, ReachedSteps};
-use super::code::CodeWatch;
-use super::course::KeptCourse;
-use super::ending::{Ending, Step, Tree};
-use super::left::{Done, Work, recorded_bytes};
-use super::left_out;
-use super::metric_files::{MetricFiles, WhatWasThere};
-use super::metrics::{OutputMetrics, PrintedCounts};
-use super::opened::Watch;
-use super::output::Output;
-use super::reading::Reading;
-use super::reserve::Reserved;
+use super::checkpoints::adopting::{Adopting, ReachedSteps};
+use super::checkpoints::writers::Io;
+use super::end::ending::{Ending, Step, Tree};
+use super::end::left::{Done, Work, recorded_bytes};
+use super::end::oom;
+use super::end::reserve::Reserved;
+use super::metrics::course::KeptCourse;
+use super::metrics::events;
+use super::metrics::metric_files::{MetricFiles, WhatWasThere};
+use super::metrics::printed::{OutputMetrics, PrintedCounts};
+use super::metrics::reading::Reading;
+use super::opened::code::CodeWatch;
+use super::opened::inputs::Watch;
+use super::output::left_out;
+use super::output::stream::Output;
+use super::output::waking::Waking;
 use super::side::{Records, SideThread, WaitingThread, side_by_side};
 use super::signals::{Request, next};
-use super::waking::Waking;
-use super::writers::Io;
-use super::{Doing, ShimError, ShimRecord, events, oom, script, telemetry};
+use super::{Doing, ShimError, ShimRecord, script, telemetry};
 use crate::exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
 };

@@ -4,7 +4,7 @@
 //! - The script starts at most once per attempt folder (`shim.lock` is held, `shim.json` is written before).
 //! - Its outputs are open before it starts, are always drained, and reach the disk without secrets. The script never
 //!   blocks or dies because a disk is full.
-//! - The attempt ends when the main process has ended *and* nothing of its process tree is left (`ending.rs` decides
+//! - The attempt ends when the main process has ended *and* nothing of its process tree is left (`end/ending.rs` decides
 //!   which may continue for how long). Descendants that leave their parents stay with the shim (it is their subreaper).
 //! - `exit.json` then appears at once, complete, and survives a power cut; its space was reserved at the start.
 //!
@@ -12,35 +12,16 @@
 //! started, the launch may be repeated. The shim later: its lock is free and there is no exit record, which proves that
 //! the end was not seen; [`crate::LocalLauncher`] then looks for what is left of the script by its environment.
 
-mod adopting;
 mod attempt;
-mod below;
-mod code;
-mod course;
-mod display;
-mod ending;
-mod events;
-mod left;
-mod left_out;
-mod log;
-mod metric_files;
+mod checkpoints;
+mod end;
 mod metrics;
-mod oom;
 mod opened;
 mod output;
-mod readers;
-mod reading;
-mod recorded;
-mod redrawn;
-mod reserve;
-mod saves;
 mod script;
 mod side;
 mod signals;
 mod telemetry;
-mod times;
-mod waking;
-mod writers;
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -63,9 +44,9 @@ use crate::files::read_json;
 use crate::process::{MachineIdentity, ProcessIdentity};
 use crate::terminal::ShimSide;
 use attempt::Attempt;
-pub use course::{printed_course, steps_are};
-pub use log::BACKLOG_BYTES_MAX;
-pub use times::{LineTime, MARK_EVERY_BYTES, TIME_RECORD_BYTES};
+pub use metrics::course::{printed_course, steps_are};
+pub use output::log::BACKLOG_BYTES_MAX;
+pub use output::times::{LineTime, MARK_EVERY_BYTES, TIME_RECORD_BYTES};
 
 /// The version of `shim.json` that this crate writes.
 pub const SHIM_VERSION: u32 = 1;

@@ -85,7 +85,8 @@ pub(super) struct WaitingThread {
 }
 
 impl WaitingThread {
-    /// Begins to wait; what `wait` is given can be read once the attempt has ended. `None` when no thread can be had: then nothing is known.
+    /// Begins to wait; what `wait` is given can be read once the attempt has ended. `None` when no thread can be had:
+    /// then nothing is known.
     pub fn begin(
         name: &str,
         wait_max: Duration,
@@ -119,7 +120,7 @@ mod tests {
             7
         };
         let mut thread = SideThread::begin("test", Duration::from_secs(60), work).unwrap();
-        assert!(seen.try_recv().is_err());
+        assert_eq!(seen.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty));
         thread.end();
         seen.recv_timeout(Duration::from_secs(60)).unwrap();
         assert_eq!(thread.finish(), Some(7));

@@ -38,7 +38,8 @@ const PIECES_MAX: usize = 256;
 /// A part of what the script printed.
 type Piece = (Stream, Vec<u8>);
 
-/// Which streams of a script are terminals, and whether it reads what is piped in. None by default: its outputs are pipes, and its input is empty.
+/// Which streams of a script are terminals, and whether it reads what is piped in. None by default: its outputs are
+/// pipes, and its input is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TerminalStreams {
     /// Standard input.

@@ -480,8 +480,8 @@ pub(super) fn noise(text: &str) -> (CheckResult, Option<LabelNoise>) {
 }
 
 /// Proves on 3 % planted wrong labels that at least 70 % of what is called wrong is, that at least 80 % of what is wrong
-/// is called so (of 100,000 rows more: `bench/data/label_noise.py`), each with its row and the class it should have; and that a table without wrong labels has next to no
-/// suspects.
+/// is called so (of 100,000 rows more: `bench/data/label_noise.py`), each with its row and the class it should have;
+/// and that a table without wrong labels has next to no suspects.
 #[test]
 fn wrong_labels_are_found() {
     let (result, found) = noise(&labelled(3_000, 33, 20));
@@ -605,8 +605,8 @@ fn columns_in_groups_tell_the_same() {
     }
 }
 
-/// Proves that columns which may be equal only since their values were rounded say so and do not block, even where one is the label, and that
-/// columns whose values are exact do.
+/// Proves that columns which may be equal only since their values were rounded say so and do not block, even where one
+/// is the label, and that columns whose values are exact do.
 #[test]
 fn columns_that_are_equal_by_rounding_only_warn() {
     let found = |ends: [&'static str; 2]| {

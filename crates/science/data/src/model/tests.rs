@@ -158,7 +158,11 @@ fn folds_keep_keys_together() {
         assert!((38..=42).contains(&rare), "{rare}");
     }
     let two = classes(vec![0, 1, 0], 2);
-    assert!(folds(&[1, 1, 1], &two, FoldSettings::default()).is_err());
+    let refused = folds(&[1, 1, 1], &two, FoldSettings::default());
+    assert!(
+        matches!(refused, Err(crate::split::SplitError::Folds { folds: 5, groups: 1 })),
+        "one key is too few for 5 folds: {refused:?}"
+    );
 }
 
 /// Proves which targets are classes and which are continuous, and what cannot be predicted.

@@ -260,8 +260,8 @@ mod tests {
         assert_eq!(mask(1).text("note", "cat", 7), None);
     }
 
-    /// Proves that of a column with the name of a secret no value is stored or shown, words too, and that a sentence which says a secret and a
-    /// generated token lose it, while words of a vocabulary stay.
+    /// Proves that of a column with the name of a secret no value is stored or shown, words too, and that a sentence
+    /// which says a secret and a generated token lose it, while words of a vocabulary stay.
     #[test]
     fn columns_of_secrets_are_hidden() {
         let folder = tempfile::tempdir().unwrap();

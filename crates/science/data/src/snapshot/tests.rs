@@ -286,7 +286,7 @@ fn bytes_go_with_the_last_snapshot_that_needs_them() {
     assert_eq!((gone(of_first, false), store.has_bytes(&first)), ((1, 4), false));
     assert_eq!(entries_of(&shard), 1, "the file of a killed process is gone");
     assert!(store.verify_bytes(&second, &UNWATCHED).unwrap().faults.is_empty());
-    assert!(store.snapshot(&first).is_ok());
+    assert_eq!(store.snapshot(&first).unwrap().data_sha256, first.as_str());
     assert_eq!(gone(&[second], false), (2, 8));
 }
 

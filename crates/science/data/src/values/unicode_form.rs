@@ -30,7 +30,8 @@ pub fn form_shown(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Proves that two forms of a text become one, that a form which looks like another one is shown, and that other letters stay what they are.
+    /// Proves that two forms of a text become one, that a form which looks like another one is shown, and that other
+    /// letters stay what they are.
     #[test]
     fn forms_of_a_text() {
         assert_eq!(composed("cafe\u{301}"), "caf\u{e9}");

@@ -81,8 +81,8 @@ mod tests {
         assert!(assess(&frame(people()), &Spec::default(), None).unwrap().blind_spots.is_none());
     }
 
-    /// Proves that no blind spot is made of what the model said of a row nor of how right it was, under any of the usual names, and that they do
-    /// not hide the planted one.
+    /// Proves that no blind spot is made of what the model said of a row nor of how right it was, under any of the
+    /// usual names, and that they do not hide the planted one.
     #[test]
     fn how_right_a_row_is_is_no_blind_spot() {
         let is_wrong = |row: usize| row.is_multiple_of(6);

@@ -7,7 +7,8 @@ use crate::Columns;
 use crate::columns::names_a_prediction;
 use crate::metrics::rows::{Classes, Content, Items};
 
-/// Of regression and classification, by every column that is not part of the evaluation, nor by its name what a model said or how right that was.
+/// Of regression and classification, by every column that is not part of the evaluation, nor by its name what a model
+/// said or how right that was.
 pub(crate) fn residuals_of(
     frame: &Frame,
     items: &Items,

@@ -183,9 +183,9 @@ fn edges_of_columns() {
     assert_eq!(residuals(&[&town], leftover(&predicted, &broken)), None);
 }
 
-/// Proves that an assessment has residuals of its rows by every column that is not part of the evaluation, nor says how right it was: of the
-/// probability if there is one, of classes those of right and wrong, in the order of the table's rows whatever the
-/// order of scores.
+/// Proves that an assessment has residuals of its rows by every column that is not part of the evaluation, nor says how
+/// right it was: of the probability if there is one, of classes those of right and wrong, in the order of the table's
+/// rows whatever the order of scores.
 #[test]
 fn residuals_of_a_table() {
     let rows = 900;

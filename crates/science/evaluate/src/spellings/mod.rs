@@ -175,7 +175,8 @@ fn by_form<'c>(classes: &BTreeSet<&'c str>, form: Form) -> BTreeMap<String, Vec<
     by_form
 }
 
-/// In composed letters, without blanks around it, and a whole number without zeros behind its point. A number with zeros before it is a code.
+/// In composed letters, without blanks around it, and a whole number without zeros behind its point. A number with
+/// zeros before it is a code.
 fn plain(class: &str) -> String {
     let class = composed(class);
     let class = class.trim();

@@ -24,8 +24,8 @@ fn assessed(label: FrameColumn, prediction: FrameColumn) -> Result<Assessment, A
     assess(&frame(vec![label, prediction]), &Spec::default(), None)
 }
 
-/// Proves that booleans and 0 and 1, another case, blanks and zeros behind a point are matched, with the accuracy that equal spellings have,
-/// and that the result says what was matched with what.
+/// Proves that booleans and 0 and 1, another case, blanks and zeros behind a point are matched, with the accuracy that
+/// equal spellings have, and that the result says what was matched with what.
 #[test]
 fn other_spellings_are_matched_and_reported() {
     let truths = FrameColumn {
@@ -97,8 +97,8 @@ fn scores_of_other_spellings() {
     assert!((found.metrics["accuracy"].value - 0.875).abs() < 1e-12, "{:?}", found.metrics["accuracy"]);
 }
 
-/// Proves that a prediction in another Unicode form than the label counts as the label, with a note, and that labels in two forms are two classes
-/// that a note names.
+/// Proves that a prediction in another Unicode form than the label counts as the label, with a note, and that labels in
+/// two forms are two classes that a note names.
 #[test]
 fn unicode_forms_of_a_class_are_noted() {
     let label = || column("label", is_positive, ["no", "caf\u{e9}"]);

@@ -28,8 +28,8 @@ fn classes(seed: u64, rows: usize, right: impl Fn(usize, usize) -> f64) -> Frame
     ])
 }
 
-/// Proves that the largest of 18 differences (three classes, six pairs of groups), and of the 36 of equalized odds, is called more than 0 in at most 5 of
-/// 100 tables if groups do not differ, although it is always more than 0.
+/// Proves that the largest of 18 differences (three classes, six pairs of groups), and of the 36 of equalized odds, is
+/// called more than 0 in at most 5 of 100 tables if groups do not differ, although it is always more than 0.
 #[test]
 fn random_groups_of_classes_are_not_unfair() {
     let tables = 200;

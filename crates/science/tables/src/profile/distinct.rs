@@ -1,8 +1,8 @@
 //! How many different values: HyperLogLog (Flajolet et al. 2007) with the estimator of O. Ertl, "New cardinality
 //! estimation algorithms for HyperLogLog sketches" (2017), which needs no correction table.
 //!
-//! `hyperloglogplus` is not used: it reads stored registers without a check of their number and range, and profiles that are stored would not be
-//! comparable any more.
+//! `hyperloglogplus` is not used: it reads stored registers without a check of their number and range, and profiles
+//! that are stored would not be comparable any more.
 
 use std::borrow::Cow;
 

@@ -460,7 +460,8 @@ fn a_file_that_changes_while_it_is_scanned_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Proves that the cuts of blocks change no field, no line number and no count of what is left out, on texts dense in quotes and line ends.
+    /// Proves that the cuts of blocks change no field, no line number and no count of what is left out, on texts dense
+    /// in quotes and line ends.
     #[test]
     fn where_blocks_are_cut_changes_nothing(
         letters in prop::collection::vec(prop::sample::select(b"ab1,,,\"\"\n\n\r \xFF\\#".to_vec()), 0..120),

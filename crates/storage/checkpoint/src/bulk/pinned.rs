@@ -173,8 +173,9 @@ pub(crate) mod tests {
         })
     }
 
-    /// Proves that a range is registered once, as a whole when it has grown, that its registration ends while its memory is there, that memory
-    /// whose registration does not end is not given back, and that without a device nothing is registered.
+    /// Proves that a range is registered once, as a whole when it has grown, that its registration ends while its
+    /// memory is there, that memory whose registration does not end is not given back, and that without a device
+    /// nothing is registered.
     #[test]
     fn a_registration_ends_before_its_memory() {
         let driver = Driver { register, unregister, current_context, push_context, pop_context };

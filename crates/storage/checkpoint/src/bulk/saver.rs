@@ -151,6 +151,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
         self.shared.check_process()?;
         let begun_micros = self.shared.clock.monotonic_micros();
         let mut state = self.shared.state();
+        // By the next save at the latest: a loop that never polls must learn of it.
         if let Some(failure) = state.take_failure() {
             return Err(failure);
         }
@@ -196,6 +197,7 @@ impl<C> BackgroundSaver<C> {
             std::mem::forget(worker);
             return Vec::new();
         }
+        // Before the wait: the thread ends after the save that runs.
         self.shared.state().closing = true;
         self.shared.changed.notify_all();
         let ended = self.shared.wait_for(at_most, |state| !state.saving);
@@ -289,6 +291,7 @@ impl<C: Send> Shared<C> {
             let mut state = self.state();
             match state.job.take() {
                 Some(Job { save, submitted_micros }) => {
+                    // A save takes long: the training must not wait for this lock.
                     drop(state);
                     self.save(save, submitted_micros, commit);
                 }
@@ -306,12 +309,14 @@ impl<C: Send> Shared<C> {
     /// Waits for a save, for the end, or for more memory.
     fn wait_for_work(&self) {
         let state = self.state();
+        // Under the lock: what was submitted since the last look does not signal again.
         if state.job.is_none() && !state.closing {
             drop(self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
         }
     }
 
     fn save(&self, save: DraftSave, submitted_micros: i64, commit: &mut CommitCallback<C>) {
+        // A panic ends this save alone: the next one needs the thread and the arena.
         let end = match catch_unwind(AssertUnwindSafe(|| commit(&save))) {
             Ok(Ok(saved)) => SaveEnd::Committed(saved),
             Ok(Err(error)) => SaveEnd::Failed(error),
@@ -319,6 +324,7 @@ impl<C: Send> Shared<C> {
         };
         let DraftSave { content, stall_seconds, .. } = save;
         let seconds = self.seconds_since(submitted_micros);
+        // Before the save counts as ended: a loop that waited for it begins the next one at once.
         self.give_back(content.arena);
         let mut state = self.state();
         state.saving = false;

@@ -379,6 +379,7 @@ impl<'a> Save<'a> {
             };
             let job = &self.jobs[index];
             self.hash(job);
+            // Those that do not wait were queued before their hashes were known.
             if job.waits && !self.share(job) {
                 let _ = ready.send(index);
             }
@@ -439,6 +440,7 @@ impl<'a> Save<'a> {
         let bytes = blocks.filter(|_| file.direct()).unwrap_or(draft.bytes());
         write_all(file.as_ref(), bytes, || self.failed())
             .map_err(CheckpointError::storage("write", &path))?;
+        // A direct write goes in whole blocks: the padding of the last one is cut off.
         if bytes.len() != draft.size_bytes {
             file.set_size(draft.size_bytes as u64).map_err(CheckpointError::storage("cut", &path))?;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trackway_core::text::first_few;
 use trackway_core::{RunId, Timestamp};
 use trackway_store::{Entry, Fold as _, Item};
 
@@ -71,6 +72,9 @@ fn gaps(survey: &Survey) -> Vec<RootFinding> {
 /// Most missing numbers that are reported one by one.
 const MAX_GAP_FINDINGS: usize = 1_000;
 
+/// Most steps that are named of those that no reader sees.
+const STEPS_NAMED_MAX: usize = 10;
+
 /// What readers do not see because they end at a gap.
 fn behind(survey: &Survey, gap: u64) -> String {
     let unseen = survey.last_number() - gap;
@@ -80,7 +84,7 @@ fn behind(survey: &Survey, gap: u64) -> String {
         [] => format!("no reader sees the {unseen} numbers after it"),
         steps => format!(
             "no reader sees the {unseen} numbers after it, including the commits of step {}",
-            steps.join(", ")
+            first_few(steps, STEPS_NAMED_MAX)
         ),
     }
 }

@@ -57,10 +57,10 @@ fn interrupted(deed: &Deed, fault: Fault, scene: impl Fn() -> Arc<Scene>) -> Cel
     unreachable!("operations come to an end")
 }
 
-/// Proves over the real code that no crash loses a commit: a kill, a power cut (whatever was not synced lost, kept or re-ordered), a full or a
-/// failing disk at every single operation of everything that is done to a root never yields a commit that does not
-/// verify, loses none that was acknowledged, deletes nothing pinned, and leaves a root in which training continues and
-/// that can be cleaned up. The counts are those published.
+/// Proves over the real code that no crash loses a commit: a kill, a power cut (whatever was not synced lost, kept or
+/// re-ordered), a full or a failing disk at every single operation of everything that is done to a root never yields a
+/// commit that does not verify, loses none that was acknowledged, deletes nothing pinned, and leaves a root in which
+/// training continues and that can be cleaned up. The counts are those published.
 #[test]
 fn every_operation_may_be_interrupted() {
     let mut columns = Vec::new();

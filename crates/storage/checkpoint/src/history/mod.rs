@@ -124,6 +124,7 @@ impl Fold for History {
                 None => self.take_entry(entry),
                 Some(why) => drop(self.damaged.insert(entry.number, why)),
             },
+            // Remembered: it may have been a newer commit, or a pin.
             Item::Damaged { number, why } => drop(self.damaged.insert(number, why)),
         }
     }
@@ -235,6 +236,7 @@ impl History {
                 self.begun.insert(number, BeginRecord { at, body, abandoned: None, swept: false });
             }
             Body::Commit(body) => {
+                // Left there, its files would count as abandoned once its epoch is fenced.
                 self.begun.retain(|_, begun| begun.body.object_prefix != body.object_prefix);
                 let branch_epoch = body.epoch;
                 self.commits.insert(number, CommitRecord::new(at, body, branch_epoch));

@@ -102,6 +102,7 @@ impl Housekeeper {
         let mut gone = Vec::new();
         for pin in self.view.pins().into_iter().filter(|pin| pin.has_expired(now)) {
             let taken = append(&mut self.view, Writer::Housekeeper, |history| {
+                // Decided at the entry: it may have been moved to a later time since it was listed.
                 let is_over = has_expired(history.pin(&pin.name)?.body.until.as_deref(), now);
                 is_over.then(|| Body::Unpin { name: pin.name.clone() })
             })?;
@@ -157,6 +158,7 @@ impl Housekeeper {
             .collect();
         for (number, _) in &left {
             append(&mut self.view, Writer::Housekeeper, |history| {
+                // Another process may have marked it since it was listed.
                 let wanted = history.commit(*number).is_some_and(|record| record.suspect.is_none());
                 wanted.then(|| Body::suspect(*number, why))
             })?;
@@ -194,6 +196,7 @@ impl Housekeeper {
             return Ok(Collected { plan, orphans, ..Collected::default() });
         }
         let done = self.keeper.apply(&mut self.view, Writer::Housekeeper, policy, now, age)?;
+        // A second entry: the first was written before the files went, and could not say so.
         if !done.removed.is_empty() {
             let swept = &done.removed;
             append(&mut self.view, Writer::Housekeeper, |_| {
@@ -207,6 +210,7 @@ impl Housekeeper {
     fn change(&mut self, number: u64, body: Body) -> Result<(), CheckpointError> {
         let root = self.view.root().to_owned();
         self.view.log.append(Writer::Housekeeper, |history: &History| {
+            // Within the decision: retention may delete the files before the entry is added.
             history.kept(&root, number)?;
             Ok::<_, CheckpointError>(Some(body.clone()))
         })?;

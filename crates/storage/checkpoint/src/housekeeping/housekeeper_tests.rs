@@ -397,8 +397,8 @@ fn lost(why: &str) -> UnsafeEvidence {
     }
 }
 
-/// Proves that a resume passes what is marked unsafe, with the reason, takes it again once it is cleared, and that nothing marks it then; and that
-/// the mark is none of a defect.
+/// Proves that a resume passes what is marked unsafe, with the reason, takes it again once it is cleared, and that
+/// nothing marks it then; and that the mark is none of a defect.
 #[test]
 fn what_is_unsafe_is_passed_until_it_is_cleared() {
     let world = World::new();
@@ -415,7 +415,8 @@ fn what_is_unsafe_is_passed_until_it_is_cleared() {
     let info = world.view().list().pop().unwrap();
     assert_eq!((info.state, info.on_branch), (CheckpointState::Unsafe, false));
     assert_eq!(info.unsafe_evidence, Some(lost("`loss` is NaN from step 25 on")));
-    assert!(world.view().verify(commits[2].number).is_ok(), "its bytes are whole");
+    let unverified = world.view().verify(commits[2].number).err().map(|error| error.to_string());
+    assert_eq!(unverified, None, "its bytes are whole");
     assert!(house.clear_unsafe(commits[2].number, "a logging error").unwrap());
     assert!(!house.mark_unsafe(commits[2].number, &lost("once more")).unwrap());
     let cleared = world.view().list().pop().unwrap();
@@ -446,8 +447,8 @@ fn a_training_begins_again_where_nothing_is_safe() {
     assert!(matches!(world.view().resume_target(), Err(CheckpointError::NothingVerifies { .. })));
 }
 
-/// Proves that retention never deletes the newest safe checkpoint while unsafe ones are newer, keeps two of these for a person and deletes older
-/// ones; and that marks are in a summary.
+/// Proves that retention never deletes the newest safe checkpoint while unsafe ones are newer, keeps two of these for a
+/// person and deletes older ones; and that marks are in a summary.
 #[test]
 fn the_newest_safe_checkpoint_stays() {
     let world = World::new();

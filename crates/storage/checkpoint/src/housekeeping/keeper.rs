@@ -49,6 +49,7 @@ impl Keeper {
         let mut done = RetentionDone::default();
         view.refresh()?;
         loop {
+            // Planned in each turn: one that was marked suspect does not count among those that stay.
             done.plan = plan(view.history(), policy, now, age);
             let leftover = leftovers(view.history(), age);
             if done.plan.retire.is_empty() && leftover.is_empty() {
@@ -82,12 +83,14 @@ impl Keeper {
     ) -> Result<(), CheckpointError> {
         let left = leftovers(view.history(), age);
         let (gone, there): (Vec<u64>, Vec<u64>) = left.into_iter().partition(|number| is_gone(view, *number));
+        // Before the entry that calls them swept: after it they are never looked at again.
         sync_above(view, &gone)?;
         // Decided again in knowledge of every entry before it: a pin that was added meanwhile is seen. What was retired
         // before is named again, because an entry that was merely read may not be durable, and this one makes it so.
         let mut retired = RetentionPlan::default();
         append(view, writer, |history| {
             retired = plan(history, policy, now, age);
+            // This plan may keep others than those that were read.
             if self.verified_in(history, &retired) < MIN_KEPT {
                 retired.retire.clear();
             }
@@ -97,6 +100,7 @@ impl Keeper {
                 .then(|| Body::Retire { commits, swept: gone.clone() })
         })?;
         done.plan = retired;
+        // After the entry: no resume may choose a commit whose files are half gone.
         for number in there.iter().chain(done.plan.retire.keys()) {
             remove_files(view, *number)?;
             done.removed.push(*number);
@@ -117,6 +121,7 @@ impl Keeper {
             }
             let marks = marks(view, number);
             if self.verified.get(&number) != Some(&marks) {
+                // Until it is read to its end: an error on the way must not leave it verified.
                 self.verified.remove(&number);
                 match view.try_load(number) {
                     Ok(_) => drop(self.verified.insert(number, marks)),
@@ -124,6 +129,7 @@ impl Keeper {
                         return Ok(Verdict::Damaged { number, why: defect.to_string() });
                     }
                     Err(defect) => {
+                        // A disk that does not answer proves no damage: nothing is marked, and nothing deleted.
                         let step = view.commit_step(number)?;
                         return Err(CheckpointError::Damaged { step, defect });
                     }
@@ -213,6 +219,7 @@ fn remove_files(view: &CheckpointView, number: u64) -> Result<(), CheckpointErro
     };
     view.remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
     let step_folder = folder.parent().unwrap_or(view.root());
+    // Before it may be called swept: a power cut would bring the files back.
     view.sync_folder(step_folder)?;
     // The folder of the step is deleted with its last checkpoint; while it has another, this fails, and that is right.
     let _ = view.owned(step_folder).and_then(|owned| owned.remove_if_empty(step_folder));

@@ -19,6 +19,7 @@ pub(crate) fn assemble(
     votes: SaveVotes,
     wait_seconds: f64,
 ) -> Result<Vec<ManifestFile>, String> {
+    // Failures first: one of them ends the wait, and votes of other ranks may be missing then.
     check_failures(&votes)?;
     let missing: Vec<u32> = (0..expected.world_size).filter(|rank| !votes.contains_key(rank)).collect();
     if !missing.is_empty() {

@@ -79,6 +79,7 @@ impl Notices {
         let bytes = serde_json::to_vec(notice).map_err(io::Error::other)?;
         make_folders(&self.folder)?;
         write_own(&aside, &bytes)?;
+        // By a rename: a rank that looks now finds all of it or nothing.
         fs::rename(&aside, self.path(self.next))?;
         self.next += 1;
         Ok(())

@@ -13,8 +13,8 @@ use crate::reading::verify::verify_manifest;
 impl RankedRoot {
     /// The checkpoint that all ranks continue from: the newest one committed when the round began for which every rank
     /// verified its files. Every rank calls this and gets the same answer; rank 0 marks what does not verify as
-    /// suspect. `None`: nothing was ever committed, or nothing that is not unsafe. With another world size than that of the checkpoint, files are
-    /// distributed over the ranks for verification.
+    /// suspect. `None`: nothing was ever committed, or nothing that is not unsafe. With another world size than that of
+    /// the checkpoint, files are distributed over the ranks for verification.
     ///
     /// It may be called again, also by a rank that was started again, until the ranks have committed something.
     ///
@@ -40,6 +40,7 @@ impl RankedRoot {
         &mut self,
         reading: bool,
     ) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        // As it was when the round began: every rank must try the same commits in the same order.
         let record = self.round_record()?;
         let mut fallbacks = Vec::new();
         for stop in &record.stops {
@@ -117,6 +118,7 @@ impl RankedRoot {
             return Err(RankError::Silent { ranks: missing, what, seconds }.into());
         }
         let why = (!defects.is_empty()).then(|| defects.join("; "));
+        // Files that one rank cannot reach are not damaged: only what is bad for all is marked.
         if let Some(why) = why.as_deref().filter(|_| damaged_by_any) {
             self.suspect(number, why)?;
         }

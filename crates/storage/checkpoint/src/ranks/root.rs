@@ -97,6 +97,7 @@ impl RankedRoot {
         let mut ranked = Self { root, group, round, seen: 0, declined: Decliner::default() };
         if group.coordinates() { ranked.begin_round() } else { ranked.wait_for_round() }?;
         (ranked.root.round, ranked.root.group) = (Some(round), Some(group));
+        // What was begun before this round is of ranks that are gone.
         ranked.seen = ranked.root.view.history().round().map_or(0, |record| record.number);
         Ok(ranked)
     }

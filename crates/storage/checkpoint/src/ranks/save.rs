@@ -100,6 +100,7 @@ impl RankedRoot {
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
     ) -> Result<(u64, CommitBody, u64), CheckpointError> {
         let begin = self.new_begin(save.step);
+        // Before any file: the entry names the folder, and the other ranks wait for it.
         let begun = self.root.append(Body::Begin(begin.clone()))?;
         let (manifest, manifest_sha256) = match self.write_with_all(begun, &begin, save, fill) {
             Ok(written) => written,
@@ -108,6 +109,7 @@ impl RankedRoot {
         let body = self.root.commit_body(&manifest, manifest_sha256);
         let number = match self.root.commit(&body, &manifest) {
             Ok(number) => number,
+            // The others go by the log: this rank must not fail where they find a commit.
             Err(error) => self.settle(begun, &begin.object_prefix, error)?,
         };
         let written_bytes = written_bytes(&manifest.files);
@@ -143,7 +145,9 @@ impl RankedRoot {
         let files = self.write_share(&begin.object_prefix, fill)?;
         let agreed = self.agreed(begin, save);
         let ballots = Ballots::on_save(begun, &begin.object_prefix);
+        // After the files are durable, which the vote promises.
         self.vote(&ballots, save.step, agreed.clone(), files)?;
+        // One rank that failed decides: the others are not waited for.
         let votes = self.gather(&ballots, |vote| matches!(vote, SaveVote::Failed { .. }))?;
         let files = assemble(&agreed, votes, self.group.wait_seconds())
             .map_err(|why| RankError::Abandoned { step: save.step, why })?;
@@ -378,6 +382,7 @@ impl RankedRoot {
             return;
         }
         let clock = Arc::clone(&self.root.clock);
+        // What is not declined in this time is declined at the next save.
         let _ = wait_for(clock.as_ref(), LINGER_SECONDS, || {
             self.refresh()?;
             self.decline(&self.unseen(), None);

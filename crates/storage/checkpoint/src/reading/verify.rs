@@ -62,6 +62,7 @@ pub(crate) fn verify_manifest(
 pub(crate) fn read_manifest(disk: &dyn Disk, folder: &Path) -> Result<Vec<u8>, Defect> {
     let reader = open_named(disk, folder, MANIFEST_FILE_NAME, false)?;
     let size = reader.size_bytes().map_err(Defect::unreadable(MANIFEST_FILE_NAME))?;
+    // A damaged size must not make a reader allocate; the byte beyond shows that it is too long.
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(MAX_MANIFEST_BYTES + 1)];
     let count = reader.read_at(0, &mut bytes).map_err(Defect::unreadable(MANIFEST_FILE_NAME))?;
     bytes.truncate(count);

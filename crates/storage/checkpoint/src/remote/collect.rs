@@ -110,6 +110,7 @@ impl Replica {
         let mut found = 0;
         let kept = uploaded_chain(self.remote()).into_iter().filter(|number| plan.keep.contains_key(number));
         for number in kept.take(MIN_KEPT).collect::<Vec<_>>() {
+            // Looked at once by a process: each look takes a request for every file.
             if !self.seen_whole.contains(&number) {
                 if let Some(why) = self.missing_there(number)? {
                     return Ok(Verdict::Damaged { number, why });
@@ -151,6 +152,7 @@ impl Replica {
             return Ok(0);
         }
         let live = self.live_prefixes();
+        // After `retire` is in the log: an upload that begins now relies on nothing that goes.
         let reached = self.reached()?;
         let mut removed = 0;
         let mut swept = Vec::new();
@@ -158,6 +160,7 @@ impl Replica {
             removed += self.remove_objects(&body, &live, &reached)?;
             swept.push(number);
         }
+        // After the last removal: until then another collection continues it.
         self.log.append(Writer::Housekeeper, |_: &History| {
             Ok::<_, CheckpointError>(Some(Body::Retire { commits: Vec::new(), swept: swept.clone() }))
         })?;

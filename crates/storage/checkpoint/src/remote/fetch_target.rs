@@ -110,6 +110,7 @@ impl Replica {
         let local_epoch = self.local_history().claimed().map_or(0, |claim| claim.epoch);
         let mine = self.local_history().claimed().is_some_and(|claim| claim.attempt_id == attempt_id);
         let at_least = at_least.max(if mine { local_epoch } else { local_epoch + 1 });
+        // The remote before this disk: it decides between machines, and grants the epoch.
         let epoch = self.claim_remote(run_id, attempt_id, at_least)?;
         let claim = ClaimBody { epoch, run_id, attempt_id };
         self.view.log.claim(&claim.holder(), &Body::Claim(claim), |_| Ok::<_, CheckpointError>(()))?;
@@ -126,10 +127,12 @@ impl Replica {
         if let Some((found_epoch, found_attempt)) = self.fenced_by(epoch, attempt_id)? {
             return Err(CheckpointError::Fenced { epoch, found_epoch, found_attempt });
         }
+        // After the files have their place: from these entries on a resume relies on them.
         self.adopt(&claim, adopted)?;
         if policy.is_some() {
             self.retire_other_copies()?;
         }
+        // Last: what was assembled there is in its place now.
         self.clear_incoming();
         let target = target.map(|(target, _)| target);
         let lost_steps =
@@ -263,6 +266,7 @@ impl Replica {
             };
             placed.push(self.place(claim, number, body, &folder)?);
         }
+        // Oldest first: an entry names its parent by a number that is there.
         placed.reverse();
         Ok(placed)
     }

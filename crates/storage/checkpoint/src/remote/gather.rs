@@ -60,6 +60,7 @@ impl Replica {
         if let Some(failed) = tally.failed {
             return Ok(Err(failed));
         }
+        // The manifest last: a folder without one is never taken for a checkpoint.
         let path = folder.join(MANIFEST_FILE_NAME);
         self.clear(&path)?;
         write_durably(self.view.disk().as_ref(), &path, &bytes)?;
@@ -204,6 +205,7 @@ impl Replica {
         file: &ManifestFile,
         arrived: &(dyn Fn(u64) + Sync),
     ) -> Result<Option<Result<(), Defect>>, CheckpointError> {
+        // It may be a link to a file of another checkpoint, which a write would change.
         self.clear(path)?;
         let made = self.view.disk().create(path, false).map_err(CheckpointError::storage("create", path))?;
         let mut sink = Sink { file: made.as_ref(), hasher: blake3::Hasher::new(), offset: 0, failed: None };
@@ -231,6 +233,7 @@ impl Replica {
         let folder = root.join(prefix);
         let step_folder = folder.parent().unwrap_or(root).to_owned();
         self.view.make_folder(&step_folder)?;
+        // By one rename: after a kill all of it is there, or nothing.
         self.view.disk().rename(gathered, &folder).map_err(CheckpointError::storage("rename", gathered))?;
         self.view.sync_folder(&step_folder)?;
         self.view.sync_folder(root)
@@ -256,6 +259,7 @@ struct Sink<'a> {
 impl Sink<'_> {
     fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_at(self.offset, bytes) {
+            // Kept apart: a full disk here is not a fault of the remote.
             self.failed = Some(error);
             return Err(io::Error::other("this disk refused"));
         }

@@ -104,6 +104,7 @@ impl Replica {
 
     /// Adds a commit in the name of the attempt that made it, unless it is there already.
     fn commit_remote(&mut self, body: &CommitBody) -> Result<(), CheckpointError> {
+        // In the name of its attempt: if that is fenced there, the entry is refused.
         let claim = Claim { epoch: body.epoch, holder: body.attempt_id.to_string() };
         let there = |history: &History| {
             history.commits().any(|(_, record)| record.body.object_prefix == body.object_prefix)

@@ -160,6 +160,7 @@ impl Replica {
         let number = by_prefix(self.remote()).get(prefix).copied().unwrap_or(0);
         let body = pin_body(name, number, why, until)?;
         let root = self.location();
+        // The remote first: if it does not answer, nothing is held, and no local pin claims otherwise.
         self.log.append(Writer::Housekeeper, |history: &History| {
             history.kept(root.as_ref(), number)?;
             Ok::<_, CheckpointError>(Some(Body::Pin(body.clone())))

@@ -98,6 +98,7 @@ impl Replica {
         let Some(folder) = self.copies_here(&body.object_prefix).into_iter().next() else {
             return Ok(Uploaded::NotHere { number, why: "its files are deleted".into() });
         };
+        // Read before it is sent: the remote may become the only copy.
         let manifest = match verify(self.view.disk().as_ref(), &folder, &body) {
             Ok(manifest) => manifest,
             Err(defect) if defect.is_damage() => {
@@ -107,6 +108,7 @@ impl Replica {
             }
             Err(defect) => return Err(CheckpointError::Damaged { step: body.step, defect }),
         };
+        // The manifest first: a collection at the remote finds by it what is being sent.
         self.send_manifest(&folder, &body)?;
         // After the manifest is there: a process that deletes from now on sees it, or is seen here.
         self.log.refresh()?;
@@ -213,6 +215,7 @@ impl Replica {
             arrived(bytes.saturating_sub(reported_bytes));
             reported_bytes = reported_bytes.max(bytes);
         })?;
+        // Looked at there: only what arrived counts as sent.
         let found_bytes = self.files.size_bytes(name)?;
         if found_bytes == Some(size_bytes) {
             return Ok(size_bytes);
@@ -241,6 +244,7 @@ impl Replica {
                 wanted.then(|| Body::Uploaded { commit: number, location: location.clone() }),
             )
         })?;
+        // The collection that retired it may have swept before these files came.
         if self.remote().commit(number).is_none_or(|record| record.retired) {
             for (name, _) in sent {
                 self.files.remove(name)?;

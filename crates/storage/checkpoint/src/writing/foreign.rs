@@ -13,7 +13,8 @@ use super::parent::ParentFiles;
 use crate::bulk::{CHUNK_BYTES, ChunkHash, ChunkHasher, chunk_count, chunk_texts, file_hash, link};
 use crate::error::CheckpointError;
 
-/// Is called for every chunk that was copied, with its bytes; an error ends the copy. It may wait, so that a copy leaves the disk to others.
+/// Is called for every chunk that was copied, with its bytes; an error ends the copy. It may wait, so that a copy
+/// leaves the disk to others.
 pub type Pace<'p> = dyn FnMut(u64) -> Result<(), CheckpointError> + 'p;
 
 /// A file to be copied.
@@ -71,6 +72,7 @@ pub(crate) fn copy(
         true => {
             let clone = disk.open(&target, false).map_err(CheckpointError::storage("read", &target))?;
             let size_bytes = clone.size_bytes().map_err(CheckpointError::storage("read", &target))?;
+            // It may have been cut or have grown before it was cloned.
             check(source, size_bytes == before.len())?;
             hash(&|offset, bytes| clone.read_at(offset, bytes), &target, size_bytes, None, pace)?
         }
@@ -92,6 +94,7 @@ fn read(
     let at = |offset: u64, bytes: &mut [u8]| read_full(source.file, offset, bytes, 1);
     let hashes = hash(&at, source.path, before.len(), to, pace)?;
     let after = source.file.metadata().map_err(CheckpointError::storage("look at", source.path))?;
+    // A write in between would make the copy a mix of two states.
     check(source, same(before, &after))?;
     Ok(hashes)
 }

@@ -56,11 +56,13 @@ impl<'a> CheckpointWriter<'a> {
         Ok(())
     }
 
-    /// Copies a file that another program wrote, and makes it durable. The copy is immutable: it shares blocks with its source where the file
-    /// system can, and never its name. A large file that the checkpoint before has with the same bytes is shared with that.
+    /// Copies a file that another program wrote, and makes it durable. The copy is immutable: it shares blocks with its
+    /// source where the file system can, and never its name. A large file that the checkpoint before has with the same
+    /// bytes is shared with that.
     ///
     /// # Errors
-    /// [`CheckpointError::SourceChanged`] when it was written to or cut meanwhile; what `pace` returned; else as [`CheckpointWriter::file`].
+    /// [`CheckpointError::SourceChanged`] when it was written to or cut meanwhile; what `pace` returned; else as
+    /// [`CheckpointWriter::file`].
     pub fn copy_of(&mut self, source: &ForeignFile<'_>, pace: &mut Pace<'_>) -> Result<(), CheckpointError> {
         let rank = self.check_name(source.name)?;
         let (disk, share_bytes_min) = (self.writer.disk(), self.writer.share_bytes_min());
@@ -90,6 +92,7 @@ impl<'a> CheckpointWriter<'a> {
         for file in source.files() {
             self.check_name(&file.name)?;
             let to = self.folder.join(&file.name);
+            // No link goes from one file system to another: there the bytes are copied.
             if disk.link(&source.folder.join(&file.name), &to).is_err() {
                 write_durably(disk, &to, &source.read(&file.name)?)?;
             }

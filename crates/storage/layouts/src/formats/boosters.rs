@@ -146,8 +146,8 @@ pub(crate) fn catboost(reader: &mut Reader) -> Result<(), Fault> {
     }
 }
 
-/// The iterations of a snapshot of CatBoost, which are its last bytes. Before them are the seconds of each operation, after the length of its
-/// name and the name: by these it is known that the file ends here.
+/// The iterations of a snapshot of CatBoost, which are its last bytes. Before them are the seconds of each operation,
+/// after the length of its name and the name: by these it is known that the file ends here.
 pub(crate) fn catboost_snapshot(reader: &mut Reader) -> Result<u64, Fault> {
     reader.skip(CATBOOST_SNAPSHOT_MAGIC.len() as u64)?;
     let settings = u64::from(u32::from_le_bytes(reader.array()?));

@@ -1,7 +1,7 @@
 //! MessagePack, walked to exactly its end.
 //!
-//! `rmp-serde` is not used: it reads every value into memory, and here a value is a tensor of gigabytes that is skipped. Of `rmp` only the names of the
-//! markers would be left.
+//! `rmp-serde` is not used: it reads every value into memory, and here a value is a tensor of gigabytes that is
+//! skipped. Of `rmp` only the names of the markers would be left.
 
 use crate::limits::{MAX_NESTING, MAX_TEXT_BYTES};
 use crate::source::{Fault, Reader};

@@ -168,8 +168,8 @@ fn steps_come_from_content_before_names() {
     assert_eq!(step("epoch=1-step=8.ckpt"), (Layout::Lightning, Some(8), Some(StepOrigin::Name)));
 }
 
-/// Proves that a snapshot of CatBoost, whatever its name is, says its iterations and that it is a training's state and not only a model; and
-/// that one which ends early, or as an unknown version writes it, is neither whole nor of a step.
+/// Proves that a snapshot of CatBoost, whatever its name is, says its iterations and that it is a training's state and
+/// not only a model; and that one which ends early, or as an unknown version writes it, is neither whole nor of a step.
 #[test]
 fn a_snapshot_of_catboost_says_its_iterations() {
     let mut tree = Tree::default();

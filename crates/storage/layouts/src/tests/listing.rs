@@ -25,7 +25,8 @@ fn links_are_named_and_not_followed() {
     assert_eq!(links, [("absolute", true), ("sub/inside.pt", false), ("sub/outside.pt", true)]);
 }
 
-/// Proves that a file and a folder whose names are not UTF-8 are listed and read like others, and that a name which looks like an escape is none.
+/// Proves that a file and a folder whose names are not UTF-8 are listed and read like others, and that a name which
+/// looks like an escape is none.
 #[test]
 fn names_that_are_not_text_are_listed() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,8 +76,8 @@ fn too_many_files_are_an_error() {
     for name in ["a", "sub/b"] {
         fs::write(folder.path().join(name), b"x").unwrap();
     }
-    assert_eq!(list_at_most(folder.path(), 4, |_| true, |_| true).unwrap().files().len(), 2);
-    let error = list_at_most(folder.path(), 3, |_| true, |_| true).unwrap_err();
+    assert_eq!(list_at_most(folder.path(), 4, |_, _| true, |_| true).unwrap().files().len(), 2);
+    let error = list_at_most(folder.path(), 3, |_, _| true, |_| true).unwrap_err();
     assert!(matches!(error, ListError::TooManyFiles(_, _)));
     assert!(error.to_string().contains("name the checkpoints below it"), "{error}");
 }
@@ -92,9 +93,21 @@ fn a_search_knows_only_the_names_of_data() {
     let asked = |listing: &Listing| -> Vec<String> {
         listing.files().iter().filter(|file| file.inode != 0).map(|file| file.path.clone()).collect()
     };
-    let search = list_to_search(folder.path()).unwrap();
+    let search = list_to_search(folder.path(), &[]).unwrap();
     assert_eq!((search.files().len(), asked(&search).join(" ")), (6, "c.pt d.json e.pkl.py f".to_owned()));
     assert_eq!(asked(&list(folder.path()).unwrap()).len(), 6);
+}
+
+/// Proves that a search does not enter a folder that is left out, whatever is in it.
+#[test]
+fn a_search_leaves_a_folder_out() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["home/attempts", "out"] {
+        fs::create_dir_all(folder.path().join(name)).unwrap();
+        fs::write(folder.path().join(name).join("c.pt"), b"x").unwrap();
+    }
+    let search = list_to_search(folder.path(), &[folder.path().join("home")]).unwrap();
+    assert_eq!(search.files().iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["out/c.pt"]);
 }
 
 /// Proves that one file is a listing of its name, that a missing folder is an error with its path, and that a folder

@@ -10,6 +10,7 @@ use crate::value::{ColumnKind, Value};
 pub(crate) fn now(backend: &mut Backend) -> Result<Timestamp, LedgerError> {
     let sql = match backend {
         Backend::Sqlite(_) => "SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+        // `now()` is when the transaction began, which may have waited for a lock since.
         Backend::Postgres(_) => "SELECT clock_timestamp()",
     };
     let found = backend.rows("reading the time", sql, &[], &[ColumnKind::Timestamp])?;

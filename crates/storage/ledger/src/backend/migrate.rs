@@ -66,6 +66,7 @@ impl Backend {
                 Self::Postgres(_) => "CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)",
             };
             backend.execute(doing, table, &[])?;
+            // Read again under the lock: another process may have migrated it while this one waited.
             let found = backend.checked_version()?;
             if found > 0 && found < FIRST_VERSION {
                 let why = format!(
@@ -79,6 +80,7 @@ impl Backend {
             }
             if found >= FIRST_VERSION {
                 backend.refuse_while_supervised(found)?;
+                // Under the lock and before the first change: no commit is missing in the copy.
                 backend.keep_copy(found)?;
             }
             for migration in MIGRATIONS.iter().filter(|migration| migration.version > found) {
@@ -86,9 +88,11 @@ impl Backend {
                 if migration.version == SUBJECTS_VERSION {
                     backend.open_lists()?;
                 }
+                // In the transaction of its script: a version is there with its tables, or not at all.
                 let sql = "INSERT INTO schema_version (version) VALUES (?)";
                 backend.execute(doing, sql, &[Value::Integer(migration.version)])?;
             }
+            // Last: the rules follow from the tables as all migrations leave them.
             backend.renew_rules()
         })
     }
@@ -382,9 +386,10 @@ mod tests {
         migrations::nothing_is_lost(&Ledger::open(path.to_str().unwrap()).unwrap());
     }
 
-    /// Proves that the events of a run and of an attempt, and the lease of a run, are found by indexes through their views.
+    /// Proves that the events of a run and of an attempt, and the lease of a run, are found by indexes through their
+    /// views, and so are the runs that have not ended.
     #[test]
-    fn views_are_read_by_indexes() {
+    fn indexes_are_used() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.db");
         drop(Ledger::open(path.to_str().unwrap()).unwrap());
@@ -410,6 +415,10 @@ mod tests {
             (
                 "SELECT epoch FROM supervisor_leases WHERE run_id = 'r'",
                 "sqlite_autoindex_leases_1 (subject_kind=? AND subject_id=?)",
+            ),
+            (
+                "SELECT name FROM runs WHERE kind = 'train' AND ended_at IS NULL ORDER BY created_at DESC, run_id DESC",
+                "runs_by_ended_at (kind=? AND ended_at=?)",
             ),
         ] {
             let found = plan(sql);

@@ -99,6 +99,7 @@ impl Backend {
         work: impl FnOnce(&mut Self) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
         self.begin(durable)?;
+        // The commit is part of it: one that fails is rolled back too.
         let done = work(self).and_then(|value| {
             self.end("COMMIT")?;
             Ok(value)

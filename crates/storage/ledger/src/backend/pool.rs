@@ -62,13 +62,16 @@ impl Pool {
                 return Connection { pool: self, backend: Some(backend) };
             }
             if state.open_count < self.bounds.open_max {
+                // Counted before it is made, so that others do not open it too.
                 state.open_count += 1;
+                // Connecting may take seconds, and must not hold up those who return a connection.
                 drop(state);
                 if let Ok(backend) = (self.connect)() {
                     return Connection { pool: self, backend: Some(backend) };
                 }
                 state = self.state();
                 state.open_count -= 1;
+                // One was returned while this thread connected: its signal came before the wait.
                 if !state.idle.is_empty() {
                     continue;
                 }

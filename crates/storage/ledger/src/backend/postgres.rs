@@ -70,6 +70,7 @@ impl PostgresBackend {
             error(format!("{} (expected `postgres://user@host:port/database`)", chain(&source)))
         })?;
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        // A Unix socket does not leave the machine: nothing has to be encrypted.
         config.ssl_mode(if is_local { SslMode::Disable } else { tls.mode() });
         let tls = match config.get_ssl_mode() {
             SslMode::Disable => None,
@@ -79,6 +80,7 @@ impl PostgresBackend {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(CONNECT_TIMEOUT_SECONDS));
         }
+        // A host that vanished sends no reset: without a bound a write would wait for many minutes.
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(Duration::from_secs(UNACKNOWLEDGED_SECONDS_MAX));
         }
@@ -93,6 +95,7 @@ impl PostgresBackend {
     fn connected(&mut self) -> Result<&mut Client, LedgerError> {
         if self.lost {
             let away = |why: String| LedgerError::Unavailable { location: self.location.clone(), why };
+            // Another connection would commit the second half of a transaction whose first half is gone.
             if self.in_transaction {
                 return Err(away("the connection was lost within a transaction".into()));
             }
@@ -113,6 +116,7 @@ impl PostgresBackend {
     pub(super) fn begin(&mut self, durable: bool) -> Result<(), LedgerError> {
         let level = if durable { "on" } else { "off" };
         self.execute_script("beginning", &format!("BEGIN; SET LOCAL synchronous_commit = {level}"))?;
+        // After the statement, which may connect again: within a transaction that is refused.
         self.in_transaction = true;
         Ok(())
     }
@@ -120,6 +124,7 @@ impl PostgresBackend {
     /// Ends a transaction. When this fails because the connection was lost, whether it was committed is not known.
     pub(super) fn end(&mut self, statement: &str) -> Result<(), LedgerError> {
         let done = self.execute_script("ending a transaction", statement);
+        // After a failure too: the next transaction may use another connection.
         self.in_transaction = false;
         done
     }
@@ -157,6 +162,7 @@ impl PostgresBackend {
                 let values: Result<Values, postgres::Error> =
                     (0..kinds.len()).map(|index| row.try_get(index)).collect();
                 if let Err(error) = take(values?) {
+                    // Kept apart: it is an error of what takes the rows, not of the database.
                     refused = Some(error);
                     break;
                 }

@@ -120,6 +120,7 @@ fn rules() -> Vec<Rule> {
     for (table, same) in RECEIPTS {
         let sealed = When::Row("OLD.sealed_at IS NOT NULL".into());
         rules.push(Rule::new(table, "sealed", &[Update, Delete], sealed, SEALED));
+        // `OR REPLACE` deletes every row that a unique index names, not only the one with the same key.
         let replaces =
             When::Replaces(format!("sealed_at IS NOT NULL AND (attempt_id = NEW.attempt_id OR ({same}))"));
         rules.push(Rule::new(table, "sealed_once", &[Insert], replaces, SEALED));
@@ -209,6 +210,7 @@ fn rules_of_states() -> Vec<Rule> {
             "the attempt that followed is already known",
         ),
         Rule::new(
+            // A smaller epoch would let a supervisor write again that was superseded.
             leases,
             "epoch",
             &[Update],
@@ -256,6 +258,7 @@ pub(super) fn script(dialect: Dialect) -> String {
         Dialect::Sqlite => rules.iter().flat_map(sqlite_triggers).collect(),
         Dialect::Postgres => {
             let triggers = rules.iter().flat_map(postgres_triggers);
+            // The functions first: a trigger names one that is there.
             std::iter::once(POSTGRES_FUNCTIONS.to_owned()).chain(triggers).collect()
         }
     }
@@ -294,6 +297,7 @@ fn sqlite_triggers(rule: &Rule) -> Vec<String> {
 fn postgres_triggers(rule: &Rule) -> Vec<String> {
     let Rule { table, name, columns, message, .. } = rule;
     let (when, function) = match &rule.when {
+        // PostgreSQL has no statement that replaces a row without an update.
         When::Replaces(_) => return Vec::new(),
         When::Always => (String::new(), format!("trackway_refuse('{message}')")),
         When::Row(condition) => (format!(" WHEN ({condition})"), format!("trackway_refuse('{message}')")),
@@ -309,6 +313,7 @@ fn postgres_triggers(rule: &Rule) -> Vec<String> {
     let mut triggers = vec![format!(
         "CREATE TRIGGER {table}_{name} BEFORE {verbs} ON {table} FOR EACH ROW{when} EXECUTE FUNCTION {function};\n"
     )];
+    // A TRUNCATE fires no trigger of a row.
     if rule.events.contains(&Event::Delete) {
         triggers.push(format!(
             "CREATE TRIGGER {table}_{name}_truncate BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION trackway_refuse('{message}');\n"

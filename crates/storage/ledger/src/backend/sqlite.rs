@@ -78,6 +78,7 @@ impl SqliteBackend {
         }
         let how = if has_log { "mode=ro" } else { "immutable=1" };
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        // In a URI `?` and `#` would end the path.
         let encoded = absolute.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
         let flags =
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -143,6 +144,7 @@ impl SqliteBackend {
             ),
         };
         let of_file = |source: std::io::Error| failed(source.to_string());
+        // `VACUUM INTO` refuses a file that is not empty, such as one that a killed migration left.
         let _ = trackway_files::unlink(&part);
         // An empty file with the rights of the others: SQLite fills it.
         let mut options = std::fs::OpenOptions::new();
@@ -163,6 +165,7 @@ impl SqliteBackend {
             .and_then(|()| std::fs::rename(&part, &copy))
             .and_then(|()| trackway_files::sync_parent(&copy))
             .map_err(of_file)?;
+        // After the rename is durable: until then an older copy may be the only whole one.
         forget_copies(path, &copy);
         Ok(())
     }
@@ -180,6 +183,7 @@ impl SqliteBackend {
     }
 
     pub(super) fn begin(&mut self, durable: bool) -> Result<(), LedgerError> {
+        // Before `BEGIN`: SQLite refuses to change it within a transaction.
         if durable != self.durable {
             let level = if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
             self.connection.execute_batch(level).map_err(|source| self.failed("beginning", &source))?;

@@ -6,16 +6,16 @@ use trackway_core::LaunchKind;
 
 use super::rows::{at, checkpoint, ended, event, new_attempt, stored_run};
 use super::{Open, assert_refused, numbers};
-use crate::charges::nano_usd;
 use crate::error::ErrorKind;
-use crate::feed::{FeedPage, KeptBounds};
 use crate::kept::KeptRows;
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
+use crate::reading::feed::{FeedPage, KeptBounds};
+use crate::receipts::charges::nano_usd;
+use crate::receipts::seal::{AttemptSeal, Sealed};
 use crate::records::{
     AttemptState, ChangeRow, ChargeRow, CostRow, DataSnapshotRow, EventRow, Subject, SubjectEventRow,
     SubjectKind,
 };
-use crate::seal::{AttemptSeal, Sealed};
 use crate::value::Record as _;
 
 /// Events of a model are kept as those of runs are, and the view of events has those of runs alone.

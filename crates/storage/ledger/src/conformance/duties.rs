@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::rows::{at, stored_run};
 use super::{Open, assert_refused};
-use crate::duties::DutyAnswer;
-use crate::feed::KeptBounds;
+use crate::claims::duties::DutyAnswer;
+use crate::claims::outbox::DeliveryEnd;
 use crate::kept::KeptRows;
 use crate::ledger::{Ledger, OpenOptions};
-use crate::outbox::DeliveryEnd;
+use crate::reading::feed::KeptBounds;
 use crate::records::{DeliveryState, NoticeRow, OutboxRow, RunRow, Subject, SubjectKind};
 use crate::text::KEY_BYTES_MAX;
 use crate::value::Record as _;
@@ -100,8 +100,38 @@ pub(super) fn a_notice_is_delivered_once(open: Open<'_>, ledger: &Ledger) {
     assert_refused(ledger, &format!("UPDATE notices SET about = 'x' WHERE notice_id = '{id}'"));
 }
 
-/// A notice goes some time after it ended, or when too many newer ones did, with its delivery; one that waits stays, whatever is tried. From its copy it
-/// comes back as it was: one that waited is sent, one that was delivered is not.
+/// A copy that says more than the ledger, one that was put back from a backup, is believed: what arrived is not sent
+/// again, and one that was being sent is in doubt. A copy that says less changes nothing.
+pub(super) fn a_copy_may_know_more(ledger: &Ledger) {
+    let run = stored_run(ledger, "notices of a backup");
+    let [first, second] = ["1", "2"].map(|key| notice_of(&run, key));
+    let waiting = |notice: &NoticeRow| {
+        let found = ledger.waiting_notices("", 1_000).unwrap().into_iter();
+        found.filter(|(found, _)| found.notice_id == notice.notice_id).map(|(_, row)| row).next()
+    };
+    for notice in [&first, &second] {
+        assert!(ledger.post_notice(notice).unwrap());
+    }
+    let new = waiting(&first).unwrap();
+    assert!(!new.is_in_doubt());
+    let behind = ledger.waiting_notices(&first.notice_id, 1_000).unwrap();
+    assert!(behind.iter().any(|(notice, _)| notice.notice_id == second.notice_id));
+    let restore = |notice: &NoticeRow, row: &OutboxRow| {
+        ledger.restore(&KeptRows::of_notice(notice, row)).unwrap().added
+    };
+    let tried = waiting(&second).unwrap().while_tried();
+    assert!(tried.is_in_doubt() && restore(&second, &tried) && !restore(&second, &tried));
+    assert!(waiting(&second).unwrap().is_in_doubt());
+    let arrived = OutboxRow { tries: 1, ..OutboxRow::of(&first, DeliveryState::Delivered) };
+    assert!(restore(&first, &arrived) && waiting(&first).is_none());
+    assert!(!restore(&first, &new) && waiting(&first).is_none());
+    let kept = KeptRows::of_notice(&first, &arrived);
+    assert_eq!(kept.notice().unwrap(), Some((first, arrived)));
+    assert_eq!(KeptRows::default().notice().unwrap(), None);
+}
+
+/// A notice goes some time after it ended, or when too many newer ones did, with its delivery; one that waits stays,
+/// whatever is tried. From its copy it comes back as it was: one that waited is sent, one that was delivered is not.
 pub(super) fn a_notice_that_ended_is_removed(ledger: &Ledger) {
     let run = stored_run(ledger, "removed notices");
     let [first, second, waits] = ["1", "2", "3"].map(|key| notice_of(&run, key));

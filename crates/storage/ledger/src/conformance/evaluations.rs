@@ -6,9 +6,9 @@ use trackway_core::LaunchKind;
 use super::assert_refused;
 use super::rows::{at, new_attempt, stored_run};
 use crate::error::ErrorKind;
-use crate::evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
 use crate::ledger::Ledger;
 use crate::records::{EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, RunRow};
+use crate::writing::evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
 
 fn begun(run: &RunRow, id: &str, task_set: Option<&str>) -> EvaluationRow {
     EvaluationRow {

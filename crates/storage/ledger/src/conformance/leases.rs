@@ -7,8 +7,8 @@ use super::rows::{checkpoint, ended, event, new_attempt, retry, stored_run};
 use crate::error::{ErrorKind, LedgerError};
 use crate::leases::{Holder, LeaseAnswer};
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions, update_run};
+use crate::receipts::seal::AttemptSeal;
 use crate::records::{RunRow, RunState, Subject, SubjectKind};
-use crate::seal::AttemptSeal;
 
 /// How long a lease of these tests is valid, in seconds: long enough for the slowest machine.
 const LONG_SECONDS: f64 = 600.0;

@@ -34,6 +34,16 @@ INSERT INTO data_snapshots (data_sha256, name, path, file_count, size_bytes, fir
 VALUES ('d1', 'train', 'a.csv', 1, 2, AT(1));
 ";
 
+/// Rows of version 26, which knew no copies of notices: one that waits, and one that arrived.
+const NOTICES: &str = "
+INSERT INTO notices (notice_id, subject_kind, subject_id, at, about, document_json)
+VALUES ('run_00000000000000000000000001:end:2', 'run', 'run_00000000000000000000000001', AT(7), 'end', '{\"text\":\"it ended\"}'),
+('run_00000000000000000000000001:end:1', 'run', 'run_00000000000000000000000001', AT(6), 'end', '{}');
+INSERT INTO outbox (notice_id, state, tries, next_try_at, last_failure)
+VALUES ('run_00000000000000000000000001:end:2', 'waiting', 1, AT(8), 'it answered with status 503'),
+('run_00000000000000000000000001:end:1', 'delivered', 1, AT(7), NULL);
+";
+
 /// The versions that a ledger is brought forward from.
 #[must_use]
 pub fn earlier_versions() -> std::ops::Range<i64> {
@@ -54,6 +64,7 @@ pub fn filled(version: i64, is_postgres: bool) -> String {
     if version < SUBJECTS_VERSION {
         return script + &with_times(ROWS, is_postgres);
     }
+    script.push_str(&with_times(NOTICES, is_postgres));
     // Later ones have no closed lists, and PostgreSQL none that version 25 could replace.
     let is_of_list = |line: &&str| line.contains(" CONSTRAINT drift_results_verdict_check");
     let script: String =
@@ -93,6 +104,9 @@ pub fn nothing_is_lost(ledger: &Ledger) {
     assert_eq!(ledger.model("income").unwrap().unwrap().created_at, at(2));
     assert_eq!(ledger.data_snapshot("d1").unwrap().unwrap().size_bytes, 2);
     charges_follow(ledger);
+    // Of version 26; the earlier ones had none.
+    let waiting = ledger.waiting_notices("", 10).unwrap();
+    assert!(waiting.iter().all(|(notice, row)| notice.run_id() == Some(run_id) && row.tries == 1));
     // The first change of the new version.
     assert_eq!(ledger.newest_change().unwrap(), 0);
     ledger.change_run(run_id, |run| run.attempt_count = 3).unwrap();
@@ -108,7 +122,7 @@ fn charges_follow(ledger: &Ledger) {
         let row = ledger.attempt(attempt_id).unwrap().unwrap();
         let sealed_at = row.sealed_at.unwrap();
         let seal = ledger.seals_of(vec![row]).unwrap().remove(0);
-        let mut expected = crate::charges::charges_of(&seal.attempt, &seal.costs, sealed_at, None);
+        let mut expected = crate::receipts::charges::charges_of(&seal.attempt, &seal.costs, sealed_at, None);
         expected.sort_by(|one, other| one.item.cmp(&other.item));
         assert_eq!(ledger.charges_of_attempt(attempt_id).unwrap(), expected);
         assert!(!expected.is_empty());

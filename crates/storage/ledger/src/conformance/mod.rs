@@ -8,6 +8,8 @@ mod duties;
 mod evaluations;
 mod leases;
 pub mod migrations;
+#[cfg(test)]
+mod mutants;
 mod registry;
 pub mod rows;
 mod rules;
@@ -63,6 +65,7 @@ pub fn run_all(open: Open<'_>) {
     duties::a_duty_is_done_by_one(open, &ledger);
     duties::a_notice_is_delivered_once(open, &ledger);
     duties::a_notice_that_ended_is_removed(&ledger);
+    duties::a_copy_may_know_more(&ledger);
     leases::a_superseded_supervisor_changes_nothing(open, &ledger);
     leases::no_change_of_a_run_is_lost(open, &ledger);
     rules::writers_take_turns(open, &ledger);

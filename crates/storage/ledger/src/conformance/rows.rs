@@ -12,15 +12,15 @@ use trackway_core::{
 };
 
 use crate::error::{ErrorKind, LedgerError};
-use crate::find::{AttemptFilter, RunFilter};
 use crate::kept::KeptRows;
 use crate::ledger::{AttemptProgress, Ledger};
+use crate::reading::find::{AttemptFilter, RunFilter};
+use crate::reading::resolve::Found;
 use crate::records::{
     AmendmentRow, AttemptDataRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow,
     DataSnapshotRow, Decision, DetectionRow, DiagnosisRow, DriftResultRow, EventRow, PreflightCheckRow,
     ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
 };
-use crate::resolve::Found;
 use crate::value::Record as _;
 
 /// Ids that no other caller in this process gets, spread like real ones so that parts of them are unique.
@@ -668,6 +668,11 @@ pub(super) fn words_mean_one_thing(ledger: &Ledger) {
     let filter = AttemptFilter { run_id: Some(second.run_id), ..AttemptFilter::default() };
     assert_eq!(ledger.list_attempts(&filter).unwrap().len(), 1);
     assert!(ledger.unsealed_attempts().unwrap().iter().any(|row| row.run_id == second.run_id));
+    let is_open = || ledger.open_runs().unwrap().iter().any(|row| row.run_id == second.run_id);
+    assert!(is_open());
+    let end = |run: &mut RunRow| (run.state, run.ended_at) = (RunState::Completed, Some(at(5)));
+    ledger.change_run(second.run_id, end).unwrap();
+    assert!(!is_open());
 }
 
 /// A run that is dated in the future is neither `last` nor the newest of its name, unless it is the only one.

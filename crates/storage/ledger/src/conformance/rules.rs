@@ -7,17 +7,17 @@ use super::{Open, assert_refused, numbers};
 use crate::backend::Backend;
 use crate::error::ErrorKind;
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
+use crate::receipts::seal::{AttemptSeal, Sealed};
 use crate::records::{
     ArtifactRow, AttemptRow, CostRow, MetricSummaryRow, ParameterRow, RecordSegmentRow, RunRow,
     SubjectEventRow, TagRow,
 };
-use crate::seal::{AttemptSeal, Sealed};
 
 fn is_postgres(ledger: &Ledger) -> bool {
     matches!(&*ledger.backend(), Backend::Postgres(_))
 }
 
-fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
+pub(super) fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
     let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);
     AttemptSeal {
         metric_summaries: vec![MetricSummaryRow {

@@ -5,8 +5,8 @@ use trackway_core::LaunchKind;
 use super::rows::{at, new_attempt, stored_run};
 use crate::error::ErrorKind;
 use crate::ledger::Ledger;
+use crate::receipts::seal::AttemptSeal;
 use crate::records::{RunAmendmentRow, RunField, RunRow, TagRow};
-use crate::seal::AttemptSeal;
 
 fn amendment(
     run: &RunRow,

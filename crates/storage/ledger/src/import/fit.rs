@@ -9,7 +9,7 @@ use trackway_formats::frames::{MAX_NAME_BYTES, MAX_TEXT_BYTES};
 use trackway_formats::record::METRIC_NAMES_MAX;
 
 use super::{ForeignRun, OmissionKind};
-use crate::seal::NAMED_ROWS_MAX;
+use crate::receipts::seal::NAMED_ROWS_MAX;
 
 /// Digits of the hash that ends a name which is cut: two long names with the same beginning stay two.
 const HASH_DIGITS: usize = 8;
@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(run, fitted);
     }
 
-    /// Proves that of a name given twice the last value counts, that a long value is cut at a character, and that more than the ledger keeps
-    /// are counted.
+    /// Proves that of a name given twice the last value counts, that a long value is cut at a character, and that more
+    /// than the ledger keeps are counted.
     #[test]
     fn pairs_fit() {
         let long = "é".repeat(MAX_TEXT_BYTES);

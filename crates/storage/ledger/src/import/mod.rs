@@ -192,6 +192,7 @@ fn files_below(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Found, Ledg
         }
         folders_among(entries)
     })?;
+    // A folder is listed in no order, and of two copies of a run the first one counts.
     files.sort();
     Ok(Found { files, folders, skipped })
 }
@@ -206,8 +207,8 @@ fn folders_among(entries: &[Entry]) -> Vec<PathBuf> {
 /// Looks at one folder: says what it leaves out, and gives the folders in it to look at.
 type Visit<'v> = dyn FnMut(&Path, &[Entry], &mut Omissions) -> Vec<PathBuf> + 'v;
 
-/// Looks at a folder, and at those in it that `visit` gives. Links are not followed. Gives the folders that could not be looked at, and what
-/// `visit` left out.
+/// Looks at a folder, and at those in it that `visit` gives. Links are not followed. Gives the folders that could not
+/// be looked at, and what `visit` left out.
 fn walk(path: &Path, visit: &mut Visit<'_>) -> Result<Omissions, LedgerError> {
     /// Folders deeper than this are not looked at.
     const DEPTH_MAX: usize = 12;

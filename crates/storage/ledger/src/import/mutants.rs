@@ -128,7 +128,7 @@ fn mutants_are_read_or_refused() {
         }
         let store = folder.path().join(store);
         let (mut count, mut refused) = (0, 0);
-        assert!(read(tool, &store).is_ok(), "{tool}");
+        read(tool, &store).unwrap_or_else(|error| panic!("{tool}: {error}"));
         for seed in 0..mutants {
             let (path, good) = &files[seed as usize % files.len()];
             let path = folder.path().join(path);

@@ -133,8 +133,8 @@ fn text_of(value: Json) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that what is damaged in a run file is named with its place, that the folder of a run without its file is named, and that a link
-    /// to a run and a whole file are not.
+    /// Proves that what is damaged in a run file is named with its place, that the folder of a run without its file is
+    /// named, and that a link to a run and a whole file are not.
     #[test]
     fn what_cannot_be_read_is_named() {
         let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../base/formats/tests/vectors/wandb");

@@ -204,7 +204,8 @@ record!(
         submitted_at: Option<Timestamp>,
         /// Seconds from `submitted_at` until it started; the wait of `trackway run --queue` is before both.
         queued_seconds: Option<f64>,
-        /// The engine's name for this start of it; null: it has none.
+        /// Its engine by the name in the settings, then `:` and the engine's name for this start of it, such as
+        /// `juwels:4711`; null: this machine, without a name.
         engine_instance: Option<String>,
         /// How many of its files are here as a whole, such as `2 of 3 files`, and which are not; null: all.
         completeness: Option<String>,

@@ -69,8 +69,9 @@ record!(
 );
 
 record!(
-    /// Which data sets an attempt was launched on, as they were then. Append-only. Attempts of schema version 23 have none: their run's sets
-    /// are in `run_data`, and `training_attempts.data_sha256` shows whether they were still the same.
+    /// Which data sets an attempt was launched on, as they were then. Append-only. Attempts of schema version 23 have
+    /// none: their run's sets are in `run_data`, and `training_attempts.data_sha256` shows whether they were still the
+    /// same.
     AttemptDataRow, "attempt_data", key ["attempt_id", "name"], {
         /// The attempt, or another launch.
         attempt_id: AttemptId,

@@ -29,8 +29,8 @@ record!(
 );
 
 record!(
-    /// What people are to hear about a subject. It never changes; how far its delivery is says `outbox`. One that was delivered or given up is
-    /// removed with its delivery after 90 days, or when 100,000 newer ones ended.
+    /// What people are to hear about a subject. It never changes; how far its delivery is says `outbox`. One that was
+    /// delivered or given up is removed with its delivery after 90 days, or when 100,000 newer ones ended.
     NoticeRow, "notices", key ["notice_id"], {
         /// Derived from what it says: the same notice again is not another one.
         notice_id: String,
@@ -97,5 +97,23 @@ impl OutboxRow {
     pub fn of(notice: &NoticeRow, state: DeliveryState) -> Self {
         let (notice_id, next_try_at) = (notice.notice_id.clone(), notice.at);
         Self { notice_id, state, tries: 0, next_try_at, last_failure: None }
+    }
+
+    /// As its copy says it while a try is made: what comes of it is not known.
+    #[must_use]
+    pub fn while_tried(self) -> Self {
+        Self { tries: self.tries.max(1), last_failure: None, ..self }
+    }
+
+    /// Whether the notice was being sent when this was written, so that it may have arrived.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        self.state == DeliveryState::Waiting && self.tries > 0 && self.last_failure.is_none()
+    }
+
+    /// Whether this was written after another row about the same delivery: one that ended stays so.
+    pub(crate) fn is_after(&self, other: &Self) -> bool {
+        let waits = |row: &Self| row.state == DeliveryState::Waiting;
+        waits(other) && (!waits(self) || self.tries > other.tries)
     }
 }

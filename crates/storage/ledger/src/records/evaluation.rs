@@ -32,7 +32,8 @@ record!(
         state: EvaluationState,
         /// The evaluator.
         evaluator_name: String,
-        /// SHA-256 over the files of its command, what they import and what it opened; for an import, what the other tool reports about its code.
+        /// SHA-256 over the files of its command, what they import and what it opened; for an import, what the other
+        /// tool reports about its code.
         evaluator_digest: Option<String>,
         /// The version of the prompts or tasks.
         task_set_version: Option<String>,

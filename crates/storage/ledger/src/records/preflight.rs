@@ -64,7 +64,8 @@ record!(
         p_value: Option<f64>,
         /// Fraction of missing values now, minus the fraction in the reference.
         missing_change: Option<f64>,
-        /// block if the reference or the last good run has the column and it is gone or of another type; warn if it drifted, is new, or differs so from the training set; otherwise pass.
+        /// block if the reference or the last good run has the column and it is gone or of another type; warn if it
+        /// drifted, is new, or differs so from the training set; otherwise pass.
         verdict: Verdict,
         /// Why a column that cannot be compared warns.
         why: Option<String>,

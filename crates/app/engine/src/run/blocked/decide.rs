@@ -1,5 +1,6 @@
-//! What changed since the data stopped an attempt: a digest of what another one would be launched on, or a file that the evidence names and that was
-//! written since. Documents and the run file are no change. Pure: evidence in, parts of sentences out.
+//! What changed since the data stopped an attempt: a digest of what another one would be launched on, or a file that
+//! the evidence names and that was written since. Documents and the run file are no change. Pure: evidence in, parts of
+//! sentences out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -423,8 +424,9 @@ mod tests {
         assert!(found[0].ends_with(": `README.md`)"), "{found:?}");
     }
 
-    /// Proves that a file of its folder opens it where it changed, came or went, and that an output of a run, a document and new code or text that
-    /// nothing names do not; of one that is too large to be hashed it is said that only its time is known.
+    /// Proves that a file of its folder opens it where it changed, came or went, and that an output of a run, a
+    /// document and new code or text that nothing names do not; of one that is too large to be hashed it is said that
+    /// only its time is known.
     #[test]
     fn files_of_its_folder_count() {
         let file = |bytes: &str| FolderFileState { bytes: bytes.into(), ..FolderFileState::default() };
@@ -498,7 +500,8 @@ mod tests {
         assert!(found.changed.len() == 1 && found.changed[0].ends_with(": `t.py`)"), "{found:?}");
     }
 
-    /// Proves that code of a folder which a run cannot have written counts, that a comment in it does not, and that an output which changed is named.
+    /// Proves that code of a folder which a run cannot have written counts, that a comment in it does not, and that an
+    /// output which changed is named.
     #[test]
     fn code_of_its_folder_counts() {
         let file = |bytes: &str, code: Option<&str>| FolderFileState {
@@ -564,8 +567,8 @@ mod tests {
         );
     }
 
-    /// Proves that the difference is read file by file, that only the head of a binary file counts, and that it is not known where something was left
-    /// out of it.
+    /// Proves that the difference is read file by file, that only the head of a binary file counts, and that it is not
+    /// known where something was left out of it.
     #[test]
     fn what_is_not_committed_is_read_file_by_file() {
         let diff = "diff --git a/t.py b/t.py\nindex 1..2 100644\n@@ -1 +1 @@\n-a\n+b\n\

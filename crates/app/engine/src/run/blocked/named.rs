@@ -1,4 +1,6 @@
-//! Whether anything names a new file of text: what people write beside a script (`trackway run … > out`, `trackway explain > explain.txt`) repairs nothing unless code, settings, the command or the evidence name it. Pure: texts in, an answer out.
+//! Whether anything names a new file of text: what people write beside a script (`trackway run … > out`,
+//! `trackway explain > explain.txt`) repairs nothing unless code, settings, the command or the evidence name it. Pure:
+//! texts in, an answer out.
 
 use std::path::{Path, PathBuf};
 

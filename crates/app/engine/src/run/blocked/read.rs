@@ -116,7 +116,8 @@ pub fn evidence_of(
     })
 }
 
-/// Whether the output of a supervisor went to the file: of one of this run or of the same script, or of another one where nothing of this run names it.
+/// Whether the output of a supervisor went to the file: of one of this run or of the same script, or of another one
+/// where nothing of this run names it.
 fn is_output(
     path: &Path,
     (then, now): (Option<&Capture>, &Capture),
@@ -306,7 +307,8 @@ fn code_texts(next: &Next<'_>) -> Vec<(PathBuf, String)> {
     script.into_iter().chain(beside).filter_map(with_text).collect()
 }
 
-/// What may name a new file of text: the code below the folders, the settings in them, the command, its variables and the evidence of the end.
+/// What may name a new file of text: the code below the folders, the settings in them, the command, its variables and
+/// the evidence of the end.
 fn naming(last: &AttemptRow, next: &Next<'_>) -> Naming {
     let Next { job, capture, .. } = next;
     let working_directory = job.working_directory();
@@ -386,8 +388,8 @@ fn with_text(path: PathBuf) -> Option<(PathBuf, String)> {
     Some((path, text))
 }
 
-/// Whether nothing names it: code of Python that no other code names (what is new and imported has its name in a file), or what may be the output
-/// of a command that people wrote to a file.
+/// Whether nothing names it: code of Python that no other code names (what is new and imported has its name in a file),
+/// or what may be the output of a command that people wrote to a file.
 fn is_unused(path: &Path, code: &[(PathBuf, String)], naming: &Naming) -> bool {
     if code.is_empty() {
         return false;

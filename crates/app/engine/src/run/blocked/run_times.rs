@@ -1,4 +1,5 @@
-//! When attempts ran in a folder, and the files that the output of their supervisors went to: a file that was written meanwhile may be their output, and such a file is.
+//! When attempts ran in a folder, and the files that the output of their supervisors went to: a file that was written
+//! meanwhile may be their output, and such a file is.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,8 @@ struct CapturedOutputs {
 }
 
 impl RunTimes {
-    /// When all of them ran and when those of the script did; the files that the output of the script's supervisors went to, and that of the others.
+    /// When all of them ran and when those of the script did; the files that the output of the script's supervisors
+    /// went to, and that of the others.
     #[must_use]
     pub fn new(
         all: Vec<RunTime>,
@@ -158,7 +160,8 @@ mod tests {
         assert!(!is_among(&BTreeSet::new(), &real.join("work/train.log")));
     }
 
-    /// Proves that a new or changed file is an output by its last time, that one which is gone is by its own, and that code which was there before is none.
+    /// Proves that a new or changed file is an output by its last time, that one which is gone is by its own, and that
+    /// code which was there before is none.
     #[test]
     fn what_an_attempt_wrote() {
         let at = |micros| Some(Some(Timestamp::from_micros(micros)));

@@ -9,7 +9,7 @@ use trackway_ledger::{AttemptRow, DetectionRow};
 
 use super::DetectorFinding;
 use crate::Context;
-use crate::run::live_record::RecordFacts;
+use crate::run::record::live_record::RecordFacts;
 
 /// Detections of one attempt that are written at most: more of them are not informative.
 const DETECTIONS_MAX: usize = 1000;

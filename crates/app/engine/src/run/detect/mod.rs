@@ -2,6 +2,8 @@
 //! whether more training is worth it. `detection_log` writes the findings down; the supervisor carries the policies out.
 
 mod detection_log;
+mod majority;
+pub(super) mod replay;
 mod report;
 mod stopping;
 
@@ -15,9 +17,9 @@ use trackway_rules::detect::{Detectors, METRICS_MAX, Rules, WatchId};
 use trackway_rules::preflight::memory::Device;
 
 use self::stopping::Stopping;
-use super::effective_batch::BatchWatch;
-use super::live_record::{RecordUpdate, RecordedValues};
-use crate::actions::ActionKind;
+use super::record::effective_batch::BatchWatch;
+use super::record::live_record::{RecordUpdate, RecordedValues};
+use crate::attempt::actions::ActionKind;
 pub use detection_log::DetectionLog;
 pub use report::detections_of;
 

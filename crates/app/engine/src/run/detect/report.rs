@@ -5,7 +5,8 @@ use trackway_ledger::DetectionRow;
 
 use crate::Context;
 use crate::error::AppError;
-use crate::run::{roll_back, stacks};
+use crate::run::record::stacks;
+use crate::run::retry::roll_back;
 
 /// What detectors found in a run, oldest first.
 pub fn detections_of(context: &Context, run_id: RunId) -> Result<Vec<Detection>, AppError> {

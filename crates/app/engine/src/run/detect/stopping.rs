@@ -7,8 +7,8 @@ use trackway_formats::runfile::{EarlyStopSection, Goal};
 use trackway_rules::early_stop::progressive::WINDOW_DEFAULT;
 use trackway_rules::early_stop::{BandStop, Patience};
 
-use super::super::live_record::RecordedValues;
 use super::WATCHES_MAX;
+use crate::run::record::live_record::RecordedValues;
 
 /// The rules of one run, over the attempts of a rung.
 #[derive(Debug, Default)]

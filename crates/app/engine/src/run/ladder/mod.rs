@@ -3,6 +3,7 @@
 
 mod evidence;
 mod opened;
+mod past;
 mod row;
 pub mod warm_start;
 
@@ -11,19 +12,20 @@ use std::collections::BTreeMap;
 use trackway_core::{LaunchKind, Rung, TerminationReason};
 use trackway_formats::promotion::Rule;
 use trackway_formats::runfile::{DataRole, DataSpec};
-use trackway_ledger::{AttemptRow, AttemptState, EventRow, MetricSummaryRow, RunRow};
+use trackway_ledger::{AttemptRow, EventRow, MetricSummaryRow, RunRow};
 use trackway_rules::decide::NextRung;
 use trackway_rules::ladder::{
-    Judgement, MetricValues, RungEnd, RungMetrics, judge, judge_without_rule, next_rung, previous_rung, prove,
+    Judgement, RungEnd, judge, judge_without_rule, next_rung, previous_rung, prove,
 };
 
 use crate::Context;
-use crate::attempt_data::SetsRead;
+use crate::attempt::attempt_data::SetsRead;
 use crate::error::{AppError, ErrorKind};
-use crate::rows::rung_of;
-use crate::stored::stored_plan;
+use crate::ledger::rows::rung_of;
+use crate::ledger::stored::stored_plan;
 pub(crate) use evidence::cuts_in;
 pub(crate) use opened::OpenedData;
+use past::past_of_rung;
 pub(crate) use row::rung_row;
 
 /// The ladder of a run; one rung, all of the data, where the run file names none.
@@ -124,9 +126,10 @@ pub(crate) fn judge_rung(
     let Some(next) = next_rung(&ladder.rungs, rung).filter(|_| row.kind == LaunchKind::Train) else {
         return Ok(None);
     };
-    let found = evidence::evidence_of_rung(context, row, events)?;
-    let not_opened = found.opened.training_not_opened(&data_of(run)?);
-    let proof = prove(rung, &found.cuts, &not_opened, rows_of_training(context, run, row)?);
+    let mut now = past_of_rung(context, row, rung)?;
+    now.take(context, row, (summaries, events));
+    let not_opened = now.evidence.opened.training_not_opened(&data_of(run)?);
+    let proof = prove(rung, &now.evidence.cuts, &not_opened, rows_of_training(context, run, row)?);
     let Some(text) = &ladder.promote else {
         return Ok(Some(Judged { judgement: judge_without_rule(rung, proof), next }));
     };
@@ -134,10 +137,9 @@ pub(crate) fn judge_rung(
     let rule = Rule::parse(text).map_err(|error| {
         AppError::new(ErrorKind::Fault, format!("the promotion rule of the stored plan {}", error.message))
     })?;
-    let of_rung = |before| Ok::<_, AppError>((before, metrics_of_rung(context, row, before, &[])?));
+    let of_rung = |before| Ok::<_, AppError>((before, past_of_rung(context, row, before)?.metrics));
     let previous = previous_rung(&ladder.rungs, rung).map(of_rung).transpose()?;
-    let metrics = metrics_of_rung(context, row, rung, summaries)?;
-    let judgement = judge(text, &rule, &RungEnd { rung, metrics, previous }, proof);
+    let judgement = judge(text, &rule, &RungEnd { rung, metrics: now.metrics, previous }, proof);
     Ok(Some(Judged { judgement, next }))
 }
 
@@ -152,81 +154,8 @@ fn rows_of_training(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Re
     Ok(rows.filter(|rows| !rows.is_empty()).map(|rows| rows.iter().sum()))
 }
 
-/// What the sealed attempts of a rung recorded and, after them, `newest`.
-fn metrics_of_rung(
-    context: &Context,
-    row: &AttemptRow,
-    rung: Rung,
-    newest: &[MetricSummaryRow],
-) -> Result<RungMetrics, AppError> {
-    let mut metrics = RungMetrics::new();
-    for attempt in sealed_of_rung(context, row, rung)? {
-        let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
-        gather(&mut metrics, &summaries);
-    }
-    gather(&mut metrics, newest);
-    Ok(metrics)
-}
-
-/// The sealed attempts of a rung of the row's run, oldest first, without the row itself.
-fn sealed_of_rung(context: &Context, row: &AttemptRow, rung: Rung) -> Result<Vec<AttemptRow>, AppError> {
-    let mut attempts = context.attempts_of(row.run_id)?;
-    attempts.retain(|attempt| {
-        attempt.state == AttemptState::Sealed
-            && rung_of(attempt) == rung
-            && attempt.attempt_id != row.attempt_id
-    });
-    Ok(attempts)
-}
-
-/// Adds what a later attempt recorded: its last value counts, and its extremes where they go beyond.
-fn gather(metrics: &mut RungMetrics, summaries: &[MetricSummaryRow]) {
-    for summary in summaries {
-        let values: &mut MetricValues = metrics.entry(summary.name.clone()).or_default();
-        values.last = summary.last_value;
-        values.least = values.least.into_iter().chain(summary.min_value).min_by(f64::total_cmp);
-        values.greatest = values.greatest.into_iter().chain(summary.max_value).max_by(f64::total_cmp);
-    }
-}
-
 /// Whether an attempt completed its rung.
 fn ended_well(row: &AttemptRow) -> bool {
     row.termination_reason
         .is_some_and(|reason| reason.is_success() || reason == TerminationReason::RungRejected)
-}
-
-#[cfg(test)]
-mod tests {
-    use trackway_core::{AttemptId, RunId, SequentialIds};
-
-    use super::*;
-
-    /// Proves that the newest value of a metric counts, also where only an earlier attempt recorded it, and that the
-    /// extremes are those of all attempts.
-    #[test]
-    fn a_rung_is_the_sum_of_its_attempts() {
-        let ids = SequentialIds::default();
-        let (run_id, attempt_id) = (RunId::new(&ids), AttemptId::new(&ids));
-        let summary = |name: &str, last: f64, least: f64, greatest: f64| MetricSummaryRow {
-            attempt_id,
-            run_id,
-            name: name.into(),
-            point_count: 3,
-            non_finite_count: 0,
-            non_finite_from_step: None,
-            non_finite_end_count: None,
-            first_step: 1,
-            last_step: 3,
-            first_value: None,
-            last_value: last.is_finite().then_some(last),
-            min_value: Some(least),
-            max_value: Some(greatest),
-            mean_value: None,
-        };
-        let mut metrics = RungMetrics::new();
-        gather(&mut metrics, &[summary("a", 3.0, 1.0, 4.0), summary("b", 7.0, 7.0, 7.0)]);
-        gather(&mut metrics, &[summary("a", f64::NAN, 2.0, 9.0)]);
-        assert_eq!(metrics["a"], MetricValues { last: None, least: Some(1.0), greatest: Some(9.0) });
-        assert_eq!(metrics["b"].last, Some(7.0));
-    }
 }

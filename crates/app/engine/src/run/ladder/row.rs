@@ -6,12 +6,11 @@ use serde_json::json;
 use trackway_core::TerminationReason;
 use trackway_ledger::{AttemptRow, MetricSummaryRow, RunRow, RungRow, RungVerdict};
 
-use super::warm_start::WarmStart;
+use super::past::past_of_rung;
 use super::{Judged, Ladder, ended_well};
 use crate::Context;
 use crate::error::AppError;
-use crate::rows::rung_of;
-use crate::run::ladder;
+use crate::ledger::rows::rung_of;
 
 /// Metrics whose last value is kept, at most; those of the rule come first.
 const RUNG_METRICS_MAX: usize = 100;
@@ -30,11 +29,9 @@ pub(crate) fn rung_row(
         return Ok(None);
     }
     let rung = rung_of(row);
-    let attempts = ladder::sealed_of_rung(context, row, rung)?;
-    let all = || attempts.iter().chain([row]);
-    let usd: Vec<f64> = all().filter_map(|attempt| attempt.cost_usd).collect();
-    let metrics = ladder::metrics_of_rung(context, row, rung, summaries)?;
-    let values: BTreeMap<_, _> = metrics.iter().map(|(name, values)| (name, values.last)).collect();
+    let mut all = past_of_rung(context, row, rung)?;
+    all.take(context, row, (summaries, &[]));
+    let values: BTreeMap<_, _> = all.metrics.iter().map(|(name, values)| (name, values.last)).collect();
     let of_rule = |name: &str| judged.is_some_and(|judged| judged.judgement.values.contains_key(name));
     let (first, rest): (Vec<_>, Vec<_>) = values.into_iter().partition(|(name, _)| of_rule(name));
     let shown: BTreeMap<_, _> = first.into_iter().chain(rest).take(RUNG_METRICS_MAX).collect();
@@ -48,25 +45,24 @@ pub(crate) fn rung_row(
         (_, None) if ended_well(row) => RungVerdict::Completed,
         (_, None) => RungVerdict::Open,
     };
-    let warm_start = all().rev().find_map(|attempt| WarmStart::read(context, attempt.attempt_id));
     Ok(Some(RungRow {
         run_id: row.run_id,
         rung: row.rung.clone(),
         fraction: rung.fraction(),
         place: u32::try_from(ladder.place(rung)).unwrap_or(u32::MAX),
         verdict,
-        attempt_count: u32::try_from(all().count()).unwrap_or(u32::MAX),
+        attempt_count: all.attempt_count,
         last_attempt_id: row.attempt_id,
-        last_step: all().filter_map(|attempt| attempt.last_step).max(),
-        wall_seconds: all().filter_map(|attempt| attempt.wall_seconds).sum(),
-        gpu_seconds: all().filter_map(|attempt| attempt.gpu_seconds).sum(),
-        cost_usd: (!usd.is_empty()).then(|| usd.iter().sum()),
-        warm_start_step: warm_start.map(|warm_start| warm_start.step),
+        last_step: all.last_step,
+        wall_seconds: all.wall_seconds,
+        gpu_seconds: all.gpu_seconds,
+        cost_usd: all.cost_usd,
+        warm_start_step: all.warm_start_step,
         rule: judged.and_then(|judged| judged.rule.clone()),
         why: judged.map(|judged| judged.why.clone()),
         values_json: judged.map(|judged| json!(judged.values)),
         metrics_json: Some(json!(shown)),
-        rows: row.rung_rows.or_else(|| all().rev().find_map(|attempt| attempt.rung_rows)),
-        rows_total: row.rung_rows_total.or_else(|| all().rev().find_map(|attempt| attempt.rung_rows_total)),
+        rows: all.rows,
+        rows_total: all.rows_total,
     }))
 }

@@ -14,7 +14,7 @@ use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
 use crate::good_runs::unfit_because;
 use crate::json_file;
-use crate::rows::rung_of;
+use crate::ledger::rows::rung_of;
 
 /// Names the root whose newest checkpoint the script takes its weights from.
 pub(crate) const WARM_START_VARIABLE: &str = Variable::WarmStart.as_str();

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::CheckpointError;
 use trackway_checkpoint::remote::{FetchSource, Fetched};
-use trackway_core::{Clock as _, RunId, Step};
+use trackway_core::{Clock as _, Step};
 use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::AttemptRow;
 
@@ -14,10 +14,11 @@ use super::super::trust::begins_again;
 use super::{Patience, RemotePlan, is_passing, remote_error};
 use crate::Context;
 use crate::budgets::storage_budget;
-use crate::checkpoints::{Pace, fall_back_cost};
+use crate::checkpoints::fall_back_cost;
 use crate::error::AppError;
 use crate::json_file;
 use crate::reporter::Reporter;
+use crate::run::record::earlier;
 
 /// What the fetch found, with what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -129,6 +130,7 @@ fn patiently(
         if !is_passing(&error) {
             return Err(failure.hint("see `trackway checkpoint doctor`"));
         }
+        // No launch without the remote: another attempt may own the run.
         if attempt >= budget.attempts || context.request.cancel.stop_requests() > 0 {
             return Err(failure
                 .hint("without the remote it is not known whether another attempt owns the run (`storage_error`)")
@@ -153,6 +155,7 @@ fn once(
     cancelled: &Arc<AtomicBool>,
 ) -> Result<FetchReport, CheckpointError> {
     let mut replica = remote.open(Patience::Long, cancelled)?;
+    // Once, before the first epoch: a store that cannot fence would let two attempts write.
     if replica.remote_is_empty() {
         remote.selftest(Patience::Long)?.verdict()?;
     }
@@ -164,16 +167,16 @@ fn once(
     }
     let fetched =
         replica.fetch_target(row.run_id, row.attempt_id, row.epoch.unwrap_or(1), remote.policy())?;
-    Ok(report(context, row.run_id, &fetched, replica.location()))
+    Ok(report(context, row, &fetched, replica.location()))
 }
 
-fn report(context: &Context, run_id: RunId, fetched: &Fetched, location: String) -> FetchReport {
+fn report(context: &Context, row: &AttemptRow, fetched: &Fetched, location: String) -> FetchReport {
     let target = fetched.target.as_ref();
     let passed = fetched.fallbacks.iter().map(|fallback| match fallback.step {
         Some(step) => format!("step {step} was skipped: {}", fallback.why),
         None => format!("a checkpoint was skipped: {}", fallback.why),
     });
-    let pace = Pace::measured(&context.attempts_of(run_id).unwrap_or_default());
+    let pace = earlier::pace_before(context, row).unwrap_or_default();
     let gpu_hours = |steps| fall_back_cost(steps, pace).gpu_hours.unwrap_or(0.0);
     FetchReport {
         at: context.clock.now().to_rfc3339(),

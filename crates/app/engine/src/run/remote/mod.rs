@@ -26,7 +26,7 @@ use trackway_system::Cancel;
 use crate::Context;
 use crate::checkpoints::{keep_variables, policy_of};
 use crate::error::{AppError, ErrorKind};
-use crate::stored::stored_plan;
+use crate::ledger::stored::stored_plan;
 pub use settle::settle_remote;
 pub use status::read_status;
 
@@ -127,6 +127,7 @@ impl RemotePlan {
     pub fn release_here(&self) -> Result<(), CheckpointError> {
         let Some(policy) = &self.policy else { return Ok(()) };
         let mut keeper = Housekeeper::open(&self.root, Arc::clone(&self.clock), Arc::clone(&self.ids))?;
+        // Nothing is that old: what is suspect, or was left by a fenced attempt, stays.
         keeper.collect(policy, f64::INFINITY, false).map(drop)
     }
 

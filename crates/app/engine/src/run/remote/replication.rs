@@ -158,6 +158,7 @@ impl Replication {
 impl Drop for Replication {
     /// Ends the threads soon and does not wait for them: whatever they are at may be broken off anywhere.
     fn drop(&mut self) {
+        // Before the notice: a thread that wakes must find it.
         self.shared.cancelled.store(true, Ordering::SeqCst);
         self.shared.lock().stopped = true;
         self.shared.changed.notify_all();
@@ -218,6 +219,7 @@ impl Shared {
             if pause.is_over(now_micros) && (due || draining) {
                 looked_micros = Some(now_micros);
                 match self.hand_over(&mut replica) {
+                    // `draining` was read before the hand-over: the training was over then, and no commit is left.
                     Ok(_) if draining => return self.note(|state| state.commits_done = true),
                     // What waits now waits for ever; the remote may still report its newest claim.
                     Ok(fenced) => pause = if fenced { Pause::after(now_micros) } else { Pause::none() },
@@ -322,6 +324,7 @@ impl Shared {
                 }
                 Some(Uploaded::Done { .. } | Uploaded::Retired) => {}
             }
+            // After each upload: what is newer must be there before what is older goes.
             replica.collect(self.plan.policy(), None, false)?;
             if self.stopped() {
                 return Ok(());

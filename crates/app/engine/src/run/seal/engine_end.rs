@@ -36,6 +36,7 @@ impl EngineEnd {
         redactor: &Redactor,
     ) -> std::io::Result<Option<Self>> {
         let path = files.engine_json();
+        // The first word counts: an engine forgets a job, or starts it again under the same name.
         match trackway_files::open_trusted(&path) {
             Ok(file) => {
                 let mut bytes = Vec::new();

@@ -19,7 +19,7 @@ use trackway_rules::classify::{
 };
 use trackway_rules::{LogEvidence, LogScanner, TerminationEvidence};
 
-use crate::actions;
+use crate::attempt::actions;
 use crate::capture::{Capture, NamedFile};
 use crate::error::AppError;
 use crate::json_file;

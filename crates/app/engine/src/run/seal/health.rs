@@ -13,8 +13,8 @@ use crate::Context;
 use crate::checkpoints::view;
 use crate::error::AppError;
 use crate::good_runs::good_runs;
-use crate::rows::rung_of;
-use crate::run::replay::Replay;
+use crate::ledger::rows::rung_of;
+use crate::run::detect::replay::Replay;
 use crate::run::trust::begins;
 
 /// Earlier good runs that are looked at.
@@ -96,8 +96,9 @@ fn earlier_ends(context: &Context, run: &RunRow, metric: &str) -> Result<Vec<Ear
     Ok(ends)
 }
 
-/// The first and the last checkpoint that the attempt committed, where all hold the same weights: each as the log says, wherever the others are now, or
-/// the two by their files. Weights that are not finite do not change either, for another reason. A log that cannot be read shows nothing.
+/// The first and the last checkpoint that the attempt committed, where all hold the same weights: each as the log says,
+/// wherever the others are now, or the two by their files. Weights that are not finite do not change either, for
+/// another reason. A log that cannot be read shows nothing.
 pub(super) fn unmoved(context: &Context, row: &AttemptRow) -> Option<Unmoved> {
     if row.kind != LaunchKind::Train {
         return None;

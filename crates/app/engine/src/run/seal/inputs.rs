@@ -7,8 +7,9 @@ use trackway_ledger::{AttemptRow, EventRow};
 
 use crate::Context;
 use crate::error::AppError;
-use crate::run::effective_batch;
 use crate::run::ladder::{OpenedData, data_of};
+use crate::run::record::earlier;
+use crate::run::record::effective_batch;
 
 /// Training data that no process opened, though every file of it was watched.
 pub(super) fn unopened_data(
@@ -35,7 +36,7 @@ pub(super) fn unopened_data(
 /// An effective batch that is not that of the attempt before: the learning rate no longer fits, and the curves do not compare.
 pub(super) fn changed_batch(context: &Context, row: &AttemptRow) -> Result<Option<EventRow>, AppError> {
     let Some(now) = row.effective_batch else { return Ok(None) };
-    let before = effective_batch::last_of(&context.attempts_before(row)?);
+    let before = earlier::before(context, row)?.effective_batch;
     let Some((number, before)) = before.filter(|(_, before)| *before != now) else { return Ok(None) };
     let message = effective_batch::sentence(now, before, number);
     let at = row.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());

@@ -33,17 +33,19 @@ use self::completeness::completeness;
 use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};
 use self::usage::gpu_busy_seconds;
+use super::detect::replay::Replay;
+use super::launch::attempt::{queued_seconds, states_of_run};
+use super::record::earlier;
+use super::record::effective_batch::effective_batch;
+use crate::Context;
+use crate::attempt::actions;
 use crate::checkpoints::{RungCheckpoints, with_values_at_steps};
 use crate::error::{AppError, ErrorKind};
-use crate::run::effective_batch::effective_batch;
+use crate::ledger::stored::stored_plan;
 use crate::run::ladder::warm_start::WarmStart;
 use crate::run::ladder::{Judged, rung_row};
-use crate::run::launch::{queued_seconds, states_of_run};
 use crate::run::remote::fetch::FetchReport;
-use crate::run::replay::Replay;
 use crate::run::{self, Decided, decide, note_placement, note_seen};
-use crate::stored::stored_plan;
-use crate::{Context, actions};
 
 /// How often a seal is tried while other processes change the run.
 const CHANGES_MAX: u32 = 8;
@@ -68,12 +70,14 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let row = context.ledger_read(|ledger| ledger.attempt(*attempt_id))?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("attempt {attempt_id} is not in the ledger"))
     })?;
+    // Sealed before, perhaps by a process that died since: only the decision may be missing.
     if row.state == AttemptState::Sealed {
         let decision = decision_of(context, &row)?;
         return Ok(Sealed { evidence: first_evidence(&row), row, decision, notes: Vec::new() });
     }
     let mut row = placed(context, row)?;
     let files = context.home.layout.attempt(*attempt_id);
+    // Before anything is written: what may be alive is refused here.
     let (end, engine_end) = end_of(context, &mut row, &files)?;
     let run = context.run_by_id(row.run_id)?;
     // Before the rows: they follow the log. What cannot be marked now is before the next launch.
@@ -100,6 +104,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
     if verdict.reason == TerminationReason::NumericDivergence && !replay.losses.has_episodes() {
+        // The end shows a lost loss that the record does not: the checkpoints are judged again in this knowledge.
         let mut losses = replay.losses.clone();
         losses.doubt();
         let _ = run::trust::mark_ended(context, &run, &row, true, &mut losses);
@@ -107,7 +112,9 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     // Before any of its checkpoints is deleted.
     let unmoved = health::unmoved(context, &row);
     if row.kind == LaunchKind::Train {
+        // After the marks, by which retention knows what is safe.
         run::trust::retire_ended(context, &run, &row, &plan.checkpoint);
+        // Read again: some of them may be retired now.
         checkpoints = RungCheckpoints::of(context, &row)?;
         checkpoints.rows = with_values_at_steps(checkpoints.rows, row.attempt_id, &closed.at_steps);
     }
@@ -116,6 +123,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     closed.events.extend(ended_processes(&row, &end));
     health::note(context, &run, &mut row, (&replay, unmoved))?;
     let row = worked(context, row, &closed)?;
+    // After all that the receipt gets: the decision reads it as it will be sealed.
     let decided = decide(context, &row, judged.as_ref())?;
     let rung = match stored_plan(&run) {
         Ok(_) => rung_row(context, &run, &row, &closed.summaries, judged.as_ref())?,
@@ -193,6 +201,7 @@ fn write_down(
         ..AttemptSeal::of(row)
     };
     let (seal, sealed_at) = seal_with_run(context, seal, &run_after)?;
+    // After the receipt: if this process ends in between, the decision is made again from it.
     context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
     // From what is kept, a ledger that was lost is made again with the same digests.
     if let Some(sealed_at) = sealed_at {
@@ -219,6 +228,7 @@ fn seal_with_run(
     let mut turns_left = CHANGES_MAX;
     loop {
         turns_left -= 1;
+        // Read in each turn: the seal is refused where the run changed since it was read.
         let mut run = context.run_by_id(seal.attempt.run_id)?;
         run_after.apply(&mut run);
         seal.run = Some(run);
@@ -295,6 +305,7 @@ impl RunAfter {
         state: RunState,
     ) -> Result<Self, AppError> {
         let of = (row.run_id, row.kind);
+        // Without this attempt, so that sealing twice counts it once.
         let before = context.ledger_read(|ledger| ledger.totals_without(of, row.attempt_id))?;
         let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointChange::Committed);
         Ok(Self {
@@ -409,7 +420,7 @@ fn receipt(
 
 /// The row with what the attempt took of what it was given, and what it added to its run.
 fn worked(context: &Context, mut row: AttemptRow, closed: &ClosedRecords) -> Result<AttemptRow, AppError> {
-    let earlier = context.attempts_before(&row)?;
+    let earlier = earlier::before(context, &row)?;
     work::note_progress(&mut row, closed.first_step_at, &earlier);
     work::note_inputs(&mut row, &closed.events);
     row.effective_batch = effective_batch(&closed.summaries, &closed.events);

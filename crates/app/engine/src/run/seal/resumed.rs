@@ -1,5 +1,5 @@
-//! What an attempt continued from: what the script said when it resumed through Trackway, else which of the checkpoints that it writes itself it read
-//! (`checkpoint_opened` of the shim).
+//! What an attempt continued from: what the script said when it resumed through Trackway, else which of the checkpoints
+//! that it writes itself it read (`checkpoint_opened` of the shim).
 
 use std::sync::Arc;
 
@@ -14,8 +14,9 @@ use trackway_ledger::{AttemptRow, EventRow};
 use trackway_records::ClosedRecords;
 
 use crate::Context;
-use crate::run::live_record::LiveRecord;
-use crate::run::resume_watch::{Before, LATE_SECONDS, Logs, Made, Start, of_training, start_of};
+use crate::run::record::earlier;
+use crate::run::record::live_record::LiveRecord;
+use crate::run::record::resume_watch::{Before, LATE_SECONDS, Logs, Made, Start, of_training, start_of};
 
 /// What the shim saw of one checkpoint that was there when the script was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,11 +83,11 @@ pub(super) fn note_resumed(
         return None;
     }
     let planned = row.resumed_from_step;
-    let before = context.attempts_before(row).unwrap_or_default();
+    let earlier = earlier::before(context, row).unwrap_or_default();
     let run = context.home.layout.run(row.run_id);
-    let known = Before::of(&before, row, &printed_course(&run));
+    let known = Before::of(&earlier, row, &printed_course(&run));
     let read_now = seen(&opened_in(&closed.events), closed.first_step_at);
-    let logs = Logs::of(&before, row);
+    let logs = Logs::of(&earlier, row);
     let seen = match contradicted(read_now, planned, row.first_step, (known, &logs), || first_steps(files)) {
         // A first step after the planned one is a continuation, though nothing saw the file.
         Resumed::NotKnown if row.first_step.zip(planned).is_some_and(|(first, planned)| first > planned) => {
@@ -129,8 +130,8 @@ fn first_steps(files: &AttemptLayout) -> Vec<Made> {
     record.facts.first_steps
 }
 
-/// What is read is continued from only while the first steps do not contradict it: a script that could not load it begins again. `first`: the lowest
-/// step, with the rounds before those that XGBoost prints.
+/// What is read is continued from only while the first steps do not contradict it: a script that could not load it
+/// begins again. `first`: the lowest step, with the rounds before those that XGBoost prints.
 fn contradicted(
     seen: Resumed,
     planned: Option<Step>,
@@ -270,8 +271,8 @@ mod tests {
         Opened { path: path.into(), step: Some(step), manifest: None, planned, read, is_unclear, at }
     }
 
-    /// Proves that the planned checkpoint counts when the attempt read it before the first step, another one when only that was, that what is read later
-    /// does not count, and that what any process may have read says nothing.
+    /// Proves that the planned checkpoint counts when the attempt read it before the first step, another one when only
+    /// that was, that what is read later does not count, and that what any process may have read says nothing.
     #[test]
     fn what_was_read_before_the_first_step_is_the_resume() {
         let first = Some(Timestamp::from_micros(100_000_000));
@@ -298,8 +299,8 @@ mod tests {
         assert_eq!(seen(&[other(true, 200)], None), from_other, "no step was recorded");
     }
 
-    /// Proves that a script which read what was planned, or of which nothing was planned and nothing seen, is not reported; every other one is,
-    /// with both steps.
+    /// Proves that a script which read what was planned, or of which nothing was planned and nothing seen, is not
+    /// reported; every other one is, with both steps.
     #[test]
     fn a_resume_that_differs_is_reported_with_both_steps() {
         let from = |first| Starts { first, earlier: Some(1) };
@@ -340,8 +341,9 @@ mod tests {
         );
     }
 
-    /// Proves that a script which read its checkpoint and began as the first attempt did not continue from it, that one which prints the step of its
-    /// checkpoint once more, or step 0 at each start, did, and that it is not known where the attempts before came no further than the checkpoint.
+    /// Proves that a script which read its checkpoint and began as the first attempt did not continue from it, that one
+    /// which prints the step of its checkpoint once more, or step 0 at each start, did, and that it is not known where
+    /// the attempts before came no further than the checkpoint.
     #[test]
     fn a_first_step_before_the_checkpoint_contradicts_the_read() {
         let other = Resumed::Other { path: "ckpt.pt".into(), step: Some(20), manifest: None };

@@ -16,7 +16,8 @@ use trackway_rules::classify::{ActionKind, OwnAction};
 use super::evidence::gather;
 use super::*;
 use crate::capture::{Capture, NamedFile};
-use crate::row_copies;
+use crate::ledger::row_copies;
+use crate::run::record::earlier::EarlierAttempts;
 use crate::testing::{SETTLES, World};
 
 /// A run with one attempt that was launched, in a separate home.
@@ -256,8 +257,9 @@ fn a_receipt_names_the_checkpoints_of_the_attempt() {
     );
 }
 
-/// Proves that a model which was committed beside the framework's checkpoints, and after them, is neither what the receipt names as committed
-/// nor what the run continues from, and that what was touched meanwhile does not count once the log is there.
+/// Proves that a model which was committed beside the framework's checkpoints, and after them, is neither what the
+/// receipt names as committed nor what the run continues from, and that what was touched meanwhile does not count once
+/// the log is there.
 #[test]
 fn a_model_beside_checkpoints_is_not_continued_from() {
     let mut ended = Ended::new();
@@ -285,7 +287,8 @@ fn a_model_beside_checkpoints_is_not_continued_from() {
     assert_eq!(seen(&[], &[]).0, Some(31), "the log was lost");
 }
 
-/// Proves that a run has the sums of its attempts, each once, and the newest committed step of the log, of the run before, or of the record.
+/// Proves that a run has the sums of its attempts, each once, and the newest committed step of the log, of the run
+/// before, or of the record.
 #[test]
 fn a_run_has_the_sums_of_its_attempts() {
     let ended = Ended::new();
@@ -500,8 +503,8 @@ fn costs_and_the_first_evidence() {
     assert_eq!(first_evidence(&row), "exit code 3");
 }
 
-/// Proves that progress is counted from the attempt before on the same rung: how long coming back took, the steps that were committed for the
-/// first time, and what each cost.
+/// Proves that progress is counted from the attempt before on the same rung: how long coming back took, the steps that
+/// were committed for the first time, and what each cost.
 #[test]
 fn progress_is_counted_from_the_attempt_before() {
     let ended = Ended::new();
@@ -510,14 +513,15 @@ fn progress_is_counted_from_the_attempt_before() {
         last_committed_step: committed,
         ..Ended::attempt(&ended.run, number)
     };
-    let (first, second) = (before(1, 500, Some(40)), before(2, 700, None));
+    let mut earlier = EarlierAttempts::default();
+    [before(1, 500, Some(40)), before(2, 700, None)].iter().for_each(|attempt| earlier.take(attempt));
     let of = |first_step_at: Option<i64>,
               last: Option<Step>,
               committed: Option<Step>,
               gpu_seconds: Option<f64>| {
         let mut row = Ended::attempt(&ended.run, 3);
         (row.last_step, row.last_committed_step, row.gpu_seconds) = (last, committed, gpu_seconds);
-        work::note_progress(&mut row, first_step_at.map(at), &[first.clone(), second.clone()]);
+        work::note_progress(&mut row, first_step_at.map(at), &earlier);
         (row.recovery_seconds, row.new_committed_steps, row.gpu_hours_per_committed_step)
     };
     assert_eq!(of(Some(760), Some(90), Some(50), Some(7200.0)), (Some(60.0), Some(10), Some(0.2)));
@@ -620,8 +624,8 @@ fn a_kill_belongs_to_the_action_that_it_followed() {
     assert_eq!(killed(true, Vec::new()), [true, true]);
 }
 
-/// Proves that a limit which is reached after the script itself ended well does not count as the reason of its end, and that one before it does, as does a
-/// person's request, and one after a failure.
+/// Proves that a limit which is reached after the script itself ended well does not count as the reason of its end, and
+/// that one before it does, as does a person's request, and one after a failure.
 #[test]
 fn a_limit_after_a_good_end_is_no_reason() {
     let kept = |kind: ActionKind, exit_code: i32, main_ended_at: Timestamp| {
@@ -786,5 +790,6 @@ fn a_log_that_cannot_be_read_is_an_error() {
     let files = ended.files();
     std::fs::create_dir_all(files.stdout_log()).unwrap();
     let end = End::Recorded(Box::new(recorded()));
-    assert!(gather(&ended.row, &end, &ClosedRecords::default(), &files).is_err());
+    let refused = gather(&ended.row, &end, &ClosedRecords::default(), &files).map(drop).unwrap_err();
+    assert!(refused.to_string().contains("stdout.log"), "{refused}");
 }

@@ -6,20 +6,24 @@ use trackway_ledger::{AttemptRow, EventRow};
 use trackway_rules::checkpoints::roll_back::skipped_count;
 
 use crate::run::ladder::{OpenedData, cuts_in};
-use crate::run::launch::listed;
+use crate::run::launch::attempt::listed;
+use crate::run::record::earlier::EarlierAttempts;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
-/// How long it took to come back, and the steps that were committed for the first time. `earlier`: the attempts of its rung before it.
-pub(super) fn note_progress(row: &mut AttemptRow, first_step_at: Option<Timestamp>, earlier: &[AttemptRow]) {
+/// How long it took to come back, and the steps that were committed for the first time. `earlier`: what the attempts of
+/// its rung before it show.
+pub(super) fn note_progress(
+    row: &mut AttemptRow,
+    first_step_at: Option<Timestamp>,
+    earlier: &EarlierAttempts,
+) {
     row.first_step_at = first_step_at;
-    let died_at = earlier.iter().max_by_key(|attempt| attempt.attempt_number).and_then(|last| last.ended_at);
     row.recovery_seconds = first_step_at
-        .zip(died_at)
+        .zip(earlier.ended_at)
         .map(|(first, died)| first.seconds_since(died))
         .filter(|seconds| *seconds >= 0.0);
-    let committed_before =
-        earlier.iter().filter_map(|attempt| attempt.last_committed_step).max().unwrap_or(0);
+    let committed_before = earlier.last_committed_step.unwrap_or(0);
     let committed = row.last_committed_step.or(row.last_step.map(|_| 0));
     row.new_committed_steps = committed.map(|step| step.saturating_sub(committed_before));
     row.gpu_hours_per_committed_step = row

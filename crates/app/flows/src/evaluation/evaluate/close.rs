@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use trackway_core::{LaunchKind, RunId, TerminationReason};
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::run::supervision::is_supervised;
 use trackway_engine::{Context, run};
 use trackway_ledger::{AttemptRow, AttemptState, EvaluationEnd, EvaluationRow, EvaluationState, RunState};
 
@@ -25,6 +26,28 @@ const FINISHES_MAX: u64 = 3;
 /// ([`trackway_engine::deferred_seals`]).
 pub(crate) fn close_lost_evaluations(context: &Context, running: &[EvaluationRow]) -> Vec<String> {
     running.iter().filter_map(|row| close_lost(context, row)).collect()
+}
+
+/// The evaluations that [`close_lost_evaluations`] would end now, a sentence each; nothing is changed.
+pub(crate) fn lost_evaluations(context: &Context, running: &[EvaluationRow]) -> Vec<String> {
+    let lost = running.iter().filter(|row| matches!(is_lost(context, row), Ok(true)));
+    lost.map(|row| format!("evaluation {} would be ended: it has no supervisor", row.evaluation_id)).collect()
+}
+
+/// Whether an evaluation of this home has neither a supervisor nor a launch that is live.
+fn is_lost(context: &Context, row: &EvaluationRow) -> Result<bool, AppError> {
+    let Some(launch_run_id) = row.launch_run_id else { return Ok(false) };
+    let is_here = context.home.layout.run(launch_run_id).plan_json().exists();
+    if !is_here || is_supervised(context, launch_run_id)? {
+        return Ok(false);
+    }
+    for attempt in context.attempts_of_kind(launch_run_id, LaunchKind::Evaluate)? {
+        let is_sealed = attempt.state == AttemptState::Sealed;
+        if !is_sealed && run::has_ended(context, &attempt)? != Some(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The run of an evaluator that is not launched again waits for nothing.

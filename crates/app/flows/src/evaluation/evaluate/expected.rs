@@ -175,7 +175,8 @@ mod tests {
         let slice = SliceSection { predicate: "gender = 'f'".into(), ..SliceSection::default() };
         let slices = EvaluateSection { slices: BTreeMap::from([("women".into(), slice)]), ..section(None) };
         assert!(message(&slices).starts_with("slice `women`: `gender = 'f'` cannot be evaluated"));
-        assert!(expected(classes(), &section(None), "income", 0).is_err());
+        let absent = expected(classes(), &section(None), "income", 0).unwrap_err().message;
+        assert_eq!(absent, "there is no column `income`; there are sex, y");
     }
 
     /// Proves that the numbers of every form of answers are known: classes and probabilities with a positive class, classes and numbers

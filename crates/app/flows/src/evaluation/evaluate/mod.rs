@@ -43,7 +43,7 @@ pub(crate) use self::subject::{Asked, Subject, check_scorer};
 use self::task_set::TaskSet;
 use crate::checkpoints::{self, CheckpointRef, Checkpoints, Chosen};
 use crate::evaluation::baseline::{self, Candidate};
-pub(crate) use close::close_lost_evaluations;
+pub(crate) use close::{close_lost_evaluations, lost_evaluations};
 pub use import::import_evaluations;
 pub use list::{
     evaluation, evaluations, evaluations_of, newest_evaluation_of_file, write_evaluation_numbers,

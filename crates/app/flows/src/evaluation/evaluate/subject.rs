@@ -7,7 +7,7 @@ use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::json_file;
 use trackway_engine::reporter::Reporter;
-use trackway_engine::run::{HeldPlace, Job, RunSource, StoredJob};
+use trackway_engine::run::{HeldPlace, Job, RunSource, StoredJob, gpus_at_hand};
 use trackway_formats::runfile::{
     CheckpointSection, DataSpec, DetectSection, EvaluateSection, MAIN_TEST_SET, Plan, PlanPatch,
 };
@@ -134,7 +134,7 @@ impl Asked {
     /// own rules.
     ///
     /// # Errors
-    /// When the plan cannot be redacted.
+    /// When the plan cannot be redacted, or its engine cannot be looked at.
     pub fn evaluator_job(&self, context: &Context) -> Result<Job, AppError> {
         self.evaluator_job_for(context, None)
     }
@@ -154,6 +154,8 @@ impl Asked {
         plan.early_stop = None;
         plan.detect = DetectSection::default();
         plan.checkpoint = CheckpointSection::default();
+        // A checkpoint of eight GPUs is also evaluated on a machine with one, or with none.
+        plan.resources.gpus = gpus_at_hand(context, &plan)?;
         plan.supervise.timeout_seconds = Some(section.timeout_seconds);
         plan.supervise.hang_after_seconds = None;
         plan.supervise.start_within_seconds = None;

@@ -143,7 +143,8 @@ mod tests {
         assert_eq!(plain.columns(&Cells::Numbers(vec![7.5]), &DataType::Utf8).unwrap()[0].0, PREDICTION);
         let wrong = answers.columns(&Cells::Numbers(vec![0.5, 1.5]), &DataType::Int64).unwrap_err();
         assert_eq!(wrong, "answered 1.5, which is not a probability of `1`");
-        assert!(plain.columns(&Cells::of_texts([Some("")]), &DataType::Utf8).is_err());
+        let empty = plain.columns(&Cells::of_texts([Some("")]), &DataType::Utf8).unwrap_err();
+        assert_eq!(empty, "gave an empty answer for a row");
     }
 
     /// Proves that a label which one probability cannot decide is refused with its values.

@@ -56,7 +56,8 @@ fn missing_numbers(all: &[u64], kept: &BTreeSet<u64>, is_own_ledger: bool) -> BT
 mod tests {
     use super::*;
 
-    /// Proves that a change without its copy is missed, except where no copy was ever kept, and except for the newest ones of a shared ledger.
+    /// Proves that a change without its copy is missed, except where no copy was ever kept, and except for the newest
+    /// ones of a shared ledger.
     #[test]
     fn copies_are_missed_beside_others() {
         let missing = |kept: &[u64], is_own| -> Vec<u64> {

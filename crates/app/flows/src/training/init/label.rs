@@ -16,8 +16,8 @@ const SEPARATING: [&str; 2] = [".pop(", ".drop("];
 /// Columns that are the label by their names.
 const COLUMNS: [&str; 5] = ["label", "labels", "target", "class", "y"];
 
-/// The column to predict, if exactly one is shown: by an option of the command, else by what is assigned in the script, else by a call that separates
-/// it, else by its name.
+/// The column to predict, if exactly one is shown: by an option of the command, else by what is assigned in the script,
+/// else by a call that separates it, else by its name.
 pub(super) fn label_of(columns: &[String], command: &[String], script: &str) -> Option<String> {
     let is_column = |name: &str| columns.iter().any(|column| column == name);
     let options = parameters_of(command);
@@ -95,8 +95,8 @@ mod tests {
         assert_eq!(label("python train.py --target hours", "y = t['income']").as_deref(), Some("hours"));
     }
 
-    /// Proves that a column counts by its name only where nothing else shows one, and that two candidates of one kind, a comment and a comparison
-    /// show none.
+    /// Proves that a column counts by its name only where nothing else shows one, and that two candidates of one kind,
+    /// a comment and a comparison show none.
     #[test]
     fn what_is_not_certain_is_not_the_label() {
         for script in [

@@ -50,8 +50,8 @@ pub struct RecordedRequest {
 /// Looks at a run that was started without a run file, and at what its command names. Nothing is changed.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] for a run file that exists and is not to be replaced, for a run that was started with a run file or by another tool, and for
-/// one whose command, parameters or tags had a secret.
+/// [`ErrorKind::Usage`] for a run file that exists and is not to be replaced, for a run that was started with a run
+/// file or by another tool, and for one whose command, parameters or tags had a secret.
 pub fn survey_run(context: &Context, request: &RecordedRequest) -> Result<ProjectEvidence, AppError> {
     let folder = folder_for(&request.output, request.replace)?;
     let evidence = evidence_of(context, &context.run_by_id(request.run)?, Some(&folder))?;
@@ -100,7 +100,8 @@ fn named_by(script: &str, arguments: &[String], mut files: Vec<String>) -> Vec<S
     files
 }
 
-/// The arguments that make the script of a command continue from a checkpoint, as its text declares them now; empty: none, or it is not here.
+/// The arguments that make the script of a command continue from a checkpoint, as its text declares them now; empty:
+/// none, or it is not here.
 #[must_use]
 pub fn resume_arguments_of(command: &[String], working_directory: &Path) -> Vec<String> {
     let (script, _) = script_of(command, working_directory);
@@ -127,7 +128,8 @@ fn bare_plan(run: &RunRow) -> Result<RunSection, AppError> {
     Ok(plan.run)
 }
 
-/// What of a recorded run had a secret, which is not stored: its command, a parameter or a tag. With one of them no run file can be written of it.
+/// What of a recorded run had a secret, which is not stored: its command, a parameter or a tag. With one of them no run
+/// file can be written of it.
 #[must_use]
 pub fn what_had_secret(run: &RunSection) -> Option<&'static str> {
     let is_redacted = |text: &String| text.contains(REDACTED);
@@ -154,7 +156,8 @@ fn environment_of(context: &Context, attempt: &AttemptRow) -> BTreeMap<String, S
     VARIABLES.iter().filter_map(value).collect()
 }
 
-/// The script of a command, and the words behind it: its first word that is a file with the ending of a script, else its first that is a file.
+/// The script of a command, and the words behind it: its first word that is a file with the ending of a script, else
+/// its first that is a file.
 fn script_of<'c>(command: &'c [String], folder: &Path) -> (Option<PathBuf>, &'c [String]) {
     let is_file = |word: &String| folder.join(word).is_file();
     let has_ending = |word: &String| [".py", ".sh", ".R", ".jl"].iter().any(|ending| word.ends_with(ending));
@@ -194,7 +197,8 @@ mod tests {
         assert_eq!(with("true", "user_id", hidden), Some("a tag"));
     }
 
-    /// Proves that the script of a command is a word that is a file, one with the ending of a script before others, with the arguments behind it.
+    /// Proves that the script of a command is a word that is a file, one with the ending of a script before others,
+    /// with the arguments behind it.
     #[test]
     fn the_script_of_a_command_is_a_file() {
         let folder = tempfile::tempdir().unwrap();

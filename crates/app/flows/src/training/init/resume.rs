@@ -71,7 +71,8 @@ mod tests {
         resume_arguments(script).map(|words| words.join(" ")).unwrap_or_default()
     }
 
-    /// Proves that options of argparse, click and absl are found, with or without a value, over several lines, and the likeliest of several.
+    /// Proves that options of argparse, click and absl are found, with or without a value, over several lines, and the
+    /// likeliest of several.
     #[test]
     fn options_to_continue_are_found() {
         for (script, expected) in [

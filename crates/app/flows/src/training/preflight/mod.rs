@@ -29,13 +29,14 @@ use trackway_core::checks::Example;
 pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_engine::Context;
 use trackway_engine::capture::Capture;
-use trackway_engine::error::AppError;
+use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Reporter;
-use trackway_engine::run::{Job, RunSource, Start};
+use trackway_engine::run::{Job, RunSource, Start, offered};
 
 pub use self::record::{record, recorded};
 pub use self::select::Selection;
 use self::sets::DataSets;
+pub(crate) use self::steps::OFFER;
 use self::steps::{Rehearsed, Shared, Work};
 
 /// The request of `trackway preflight`.
@@ -98,7 +99,14 @@ pub fn preflight(
     job.check_command()?;
     let capture = trackway_engine::run::capture_surroundings(context, &job);
     let overfits = job.plan.preflight.as_ref().is_some_and(|section| section.overfit_batches.is_some());
-    if overfits || steps::rehearses_one_batch(context, &job, &capture)?.is_ok() {
+    // What the launcher refuses is not rehearsed: the report says what that is.
+    let is_given = match offered(context, &job.plan) {
+        Ok(offered) => offered.refused.is_empty(),
+        Err(error) if error.kind == ErrorKind::Usage => return Err(error),
+        // The check says why that is not known.
+        Err(_) => false,
+    };
+    if is_given && (overfits || steps::rehearses_one_batch(context, &job, &capture)?.is_ok()) {
         // A rehearsal is a launch, and starts from what a launch starts from.
         let start = read_start(context, &request.source, true, reporter)?;
         return check(context, (&start.job, &start.capture, Some(&start)), &request.selection, reporter);

@@ -200,3 +200,22 @@ fn row(
 fn digests_of([control, repeated, resumed]: [Option<String>; 3]) -> Digests {
     Digests { control, repeated, resumed }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that of each kind the first file that differs is named, and how many more there are.
+    #[test]
+    fn differences_are_listed_by_kind() {
+        let difference = |kind, name: &str| {
+            let (name, what) = (name.to_owned(), "only in the control".to_owned());
+            Difference { kind, name, what }
+        };
+        let all =
+            [difference(Kind::Weights, "a"), difference(Kind::Weights, "b"), difference(Kind::Rng, "c")];
+        let expected = "`a` and 1 more (weights, only in the control); `c` (rng, only in the control)";
+        assert_eq!(listed(&all), expected);
+        assert_eq!(listed(&[]), "");
+    }
+}

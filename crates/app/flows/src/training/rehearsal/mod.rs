@@ -3,9 +3,9 @@
 //! [`trackway_rules::preflight::rehearsal`] evaluates what its recorder reports.
 //!
 //! A rehearsal is a run of kind `one_batch` or `overfit` with up to three launches: one that learns, for one batch
-//! another that resumes from its checkpoint and makes a single step, and the evaluator of the run file on the last checkpoint. They are in `launches` and in `trackway explain`,
-//! never among the training attempts. A launch that runs out of memory is made again with the entries of the retry
-//! plan, in order, as the run itself would be.
+//! another that resumes from its checkpoint and makes a single step, and the evaluator of the run file on the last
+//! checkpoint. They are in `launches` and in `trackway explain`, never among the training attempts. A launch that runs
+//! out of memory is made again with the entries of the retry plan, in order, as the run itself would be.
 
 mod record;
 

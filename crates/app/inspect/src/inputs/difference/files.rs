@@ -64,7 +64,8 @@ impl Difference {
             .collect()
     }
 
-    /// Says what of the files beside the scripts is not known. Returns those of which that is said: nothing is known of their bytes at the launch.
+    /// Says what of the files beside the scripts is not known. Returns those of which that is said: nothing is known of
+    /// their bytes at the launch.
     fn not_captured(
         &mut self,
         captured: [&Captured; 2],
@@ -76,7 +77,8 @@ impl Difference {
         incomplete.into_iter().for_each(|what| self.not_known(InputKind::File, what.clone()));
         let folders = || captured.into_iter().filter_map(|one| one.capture.folder.as_ref());
         let unsure: BTreeSet<PathBuf> = folders().flat_map(|folder| &folder.changed).cloned().collect();
-        // What attempts are known to write is none of what they read. Of any other file that is not known: the attempt may have read it before it wrote it.
+        // What attempts are known to write is none of what they read. Of any other file that is not known: the
+        // attempt may have read it before it wrote it.
         let captures = captured.map(|one| &one.capture);
         let is_output = |path: &Path| kept.times().is_output(captures, path);
         let named: Vec<String> = unsure
@@ -224,8 +226,8 @@ fn table_shown(file: &FolderFile) -> String {
     lines.into_iter().chain(hash).collect::<Vec<_>>().join(", ")
 }
 
-/// The script, the files that a command names and, `with_folder`, those of its folders, without those of its data and the run file, by their
-/// paths from the working directory.
+/// The script, the files that a command names and, `with_folder`, those of its folders, without those of its data and
+/// the run file, by their paths from the working directory.
 fn versions(inputs: &Inputs, captured: &Captured, with_folder: bool) -> BTreeMap<String, FileVersion> {
     let version = |kind, path: &Path, blake3: &Option<String>| FileVersion {
         kind,

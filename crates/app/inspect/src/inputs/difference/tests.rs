@@ -112,8 +112,8 @@ fn what_is_not_known_is_named() {
     assert!(found.unknown.iter().any(|it| it.why == "what changed in the data: only its hash is known"));
 }
 
-/// Proves that a file which only has an uncommitted change since then is not called absent, that one line of it is shown, and that a deleted and a
-/// restored one are called so.
+/// Proves that a file which only has an uncommitted change since then is not called absent, that one line of it is
+/// shown, and that a deleted and a restored one are called so.
 #[test]
 fn an_uncommitted_change_is_of_a_file_that_was_there() {
     let diff = "diff --git a/c.yaml b/c.yaml\n--- a/c.yaml\n+++ b/c.yaml\n@@ -1 +1 @@\n-lr: 0.1\n+lr: 0,1\n\
@@ -179,9 +179,9 @@ fn captured(git: Git, folder: Option<Folder>) -> Captured {
     Captured { capture, variables: BTreeMap::new() }
 }
 
-/// Proves that files which the command does not name are compared: a table by its columns and lines, another file by its bytes, one that came or
-/// went; that an output of a run is none of them; that a new text is named last; and that nothing is
-/// said of an older capture.
+/// Proves that files which the command does not name are compared: a table by its columns and lines, another file by
+/// its bytes, one that came or went; that an output of a run is none of them; that a new text is named last; and that
+/// nothing is said of an older capture.
 #[test]
 fn the_files_of_the_folder_are_compared() {
     let file = |name: &str, blake3: &str, modified: i64| FolderFile {
@@ -244,8 +244,8 @@ fn the_files_of_the_folder_are_compared() {
     assert!(difference(&older, &after, &Nothing).changes.is_empty());
 }
 
-/// Proves that nothing is claimed of a file that was written while an attempt began, that it is named also where an attempt wrote it, and that what a
-/// capture lacks is said.
+/// Proves that nothing is claimed of a file that was written while an attempt began, that it is named also where an
+/// attempt wrote it, and that what a capture lacks is said.
 #[test]
 fn what_changes_at_a_launch_is_not_known() {
     let file = |name: &str, blake3: Option<&str>, modified: i64| FolderFile {
@@ -281,8 +281,8 @@ fn what_changes_at_a_launch_is_not_known() {
     assert!(found.changes.is_empty() && unknown(&found).contains(&"the rest".to_owned()));
 }
 
-/// Proves that what git does not track does not count where it was written while an attempt ran, that one which then differs is named apart, and that
-/// code and what was written before or after are changes.
+/// Proves that what git does not track does not count where it was written while an attempt ran, that one which then
+/// differs is named apart, and that code and what was written before or after are changes.
 #[test]
 fn what_a_run_wrote_is_no_change_in_a_repository() {
     let file = |path: &str, blake3: &str, modified: i64| Untracked {
@@ -314,8 +314,9 @@ fn what_a_run_wrote_is_no_change_in_a_repository() {
     assert_eq!(found.outputs, ["log"]);
 }
 
-/// Proves that what the output of a run went to does not count as a change, whichever of the two runs or of the earlier ones it was, with and without a repository; and that a text of
-/// settings which git does not track is compared by its keys.
+/// Proves that what the output of a run went to does not count as a change, whichever of the two runs or of the earlier
+/// ones it was, with and without a repository; and that a text of settings which git does not track is compared by its
+/// keys.
 #[test]
 fn what_the_output_went_to_is_no_change() {
     let untracked = |path: &str, blake3: &str| Untracked {

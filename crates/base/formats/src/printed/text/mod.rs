@@ -15,7 +15,8 @@ use parts::{
     Scope, head_of_results, head_of_scores, heads_training, read_measure_of_parts, repeats_last, whose_line,
 };
 pub(super) use parts::{
-    evaluation_heading, heads_best_values, heads_training_again, part_before, part_heading, part_of_line,
+    Title, evaluation_heading, heads_best_values, heads_training_again, is_rule, part_before, part_heading,
+    part_of_line, title_of,
 };
 use places::{is_place, is_place_of, names_count_of_steps};
 use results::read_value_before_name;
@@ -23,10 +24,10 @@ pub(super) use shown::heads_settings;
 use shown::{shows_object, shows_settings};
 use words::Line;
 
-use super::commas::{self, Comma};
-use super::named::{Beside, Named};
-use super::names::{self, Meaning};
-use super::tokens::{Decimals, Token, tokens_of};
+use super::lexical::commas::{self, Comma};
+use super::lexical::named::{Beside, Named};
+use super::lexical::names::{self, Meaning};
+use super::lexical::tokens::{Decimals, Token, tokens_of};
 use super::tools::{is_of_xgboost, read_beginning, read_espnet, read_short_names};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
@@ -46,8 +47,8 @@ pub(super) fn read_before_dict(printed: &str) -> Option<Named> {
     read_line(printed, None, Kind::BeforeDict)
 }
 
-/// A line that is indented below one with a place and measures, and continues what that one says: its values may have any name, where they have decimals.
-/// Nothing for one with a step or an epoch.
+/// A line that is indented below one with a place and measures, and continues what that one says: its values may have
+/// any name, where they have decimals. Nothing for one with a step or an epoch.
 pub(super) fn read_continued(printed: &str, known: Option<Comma>) -> Option<Named> {
     let named =
         read_line(printed, known, Kind::Continued).filter(|named| named.step.or(named.epoch).is_none())?;
@@ -126,6 +127,7 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
     let about_training = about_training || named.is_supposed;
     if !about_training {
         named.values.clear();
+        named.surplus = 0;
     }
     if named.values.is_empty() {
         let is_before_dict = kind == Kind::BeforeDict && named.has_place();
@@ -207,7 +209,8 @@ fn begins_with_count(named: &Named, tokens: &[Token<'_>]) -> bool {
     begins && named.position.is_some() && named.values.iter().any(|(_, value)| value.fract() != 0.0)
 }
 
-/// Whether a line has a part of the data that is evaluated and behind it nothing but names with values that have decimals: `Eval: 16_h1=0.5, 16_l2=0.25`.
+/// Whether a line has a part of the data that is evaluated and behind it nothing but names with values that have
+/// decimals: `Eval: 16_h1=0.5, 16_l2=0.25`.
 fn shows_results(tokens: &[Token<'_>]) -> bool {
     use Token::{Number, Other, Word};
     let [Word(part), Other(':'), pairs @ ..] = tokens else { return false };
@@ -309,8 +312,8 @@ fn has_decimals(values: &[(String, f64)]) -> bool {
     values.iter().filter(|(_, value)| value.fract() != 0.0).count() > 1
 }
 
-/// Whether the number in brackets that a line without a measure begins with may be that of a process: `[12345] queue: 0.5`. A round has a tab behind it, or is
-/// aligned to the right: `[   1] obj=0.5`.
+/// Whether the number in brackets that a line without a measure begins with may be that of a process:
+/// `[12345] queue: 0.5`. A round has a tab behind it, or is aligned to the right: `[   1] obj=0.5`.
 fn may_begin_with_process(tokens: &[Token<'_>], printed: &str) -> bool {
     use Token::{Number, Other, Word};
     matches!(tokens, [Other('['), Number { .. }, Other(']'), Word(_), ..])

@@ -1,9 +1,6 @@
 //! What each number of a line of text is: a place, a value, or nothing.
 
-use super::super::named::{Beside, Named};
-use super::super::names::{self, Meaning, Place};
 use super::super::objects;
-use super::super::tokens::{Decimals, Token};
 use super::super::{NAME_BYTES_MAX, VALUES_MAX};
 use super::parts::whose_line;
 use super::places::{is_behind_epoch, is_epoch_in_brackets, is_epoch_of_all, name_before_place};
@@ -12,8 +9,11 @@ use super::shown::is_estimator;
 use super::words::{Line, PHRASE_WORDS_MAX, Words};
 use super::written::{
     TIME_UNITS, Written, changed_to, fraction_of, highest_listed, is_behind_share, is_one_of_so_many,
-    is_time, list_at, mean_behind, result_of_fraction, second_of, share_before_sign, value_at_step,
+    is_time, list_at, mean_behind, result_of_fraction, second_of, share_in_percent, value_at_step,
 };
+use crate::printed::lexical::named::{Beside, Named};
+use crate::printed::lexical::names::{self, Meaning, Place};
+use crate::printed::lexical::tokens::{Decimals, Token};
 
 /// Larger numbers are no steps.
 const STEP_MAX: f64 = 9e15;
@@ -219,13 +219,18 @@ fn read_value(
     }
     // A whole number below a line with measures is a setting or a count.
     let is_unclear = line.is_continued && decimals == Decimals::None && !has_measure;
-    if !is_name || !fits || is_unclear || !names::may_be_metric(name) {
+    if !is_name || is_unclear || !names::may_be_metric(name) {
+        return false;
+    }
+    if !fits {
+        named.surplus += 1;
         return false;
     }
     let part = whole.map_or(value, |whole| whole as f64);
     let fraction = of.filter(|of| *of > 0).map(|of| part / of as f64);
     // The best value of a percentage is a percentage: `mAP@0.5 = 58.00 %, best = 58.25 %`.
-    let share = share.or_else(|| share_before_sign(tokens, at, value)).filter(|_| {
+    let has_sign = words.is_in_percent() || tokens.get(at + 1) == Some(&Token::Other('%'));
+    let share = share.or_else(|| has_sign.then(|| share_in_percent(value)).flatten()).filter(|_| {
         let best = named.values.last().filter(|_| name == names::BEST);
         names::is_share(best.map_or(name, |(measure, _)| measure))
     });

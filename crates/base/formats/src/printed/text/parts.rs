@@ -1,16 +1,29 @@
 //! Which part of the data the values of a line of text are of.
 
 use super::super::NAME_BYTES_MAX;
-use super::super::named::Named;
-use super::super::names::{self, Meaning, is_training, part_of_data};
-use super::super::prefix::message_of;
-use super::super::tokens::Token;
+use crate::printed::lexical::named::Named;
+use crate::printed::lexical::names::{self, Meaning, is_training, part_of_data};
+use crate::printed::lexical::prefix::message_of;
+use crate::printed::lexical::tokens::Token;
 
 /// A heading that names a part of the data is not longer.
 const PART_HEADING_BYTES_MAX: usize = 40;
 /// Words beside the part of the data in its heading.
 const OF_PART_HEADINGS: [&str; 10] =
     ["measures", "metrics", "result", "results", "set", "scores", "performance", "summary", "data", "losses"];
+/// A title of results is not longer, with the signs that are drawn beside it and what a logger puts before it.
+const TITLE_BYTES_MAX: usize = 300;
+/// Signs that are drawn beside a title, or as a rule above and below it.
+const DRAWN: &str = "=-*#~_+─━═";
+/// A rule has so many signs at least.
+const RULE_SIGNS_MIN: usize = 3;
+/// Words beside the part of the data in a title, with those of its heading.
+const OF_TITLES: [&str; 14] = [
+    "the", "final", "model", "metric", "score", "report", "phase", "stage", "split", "dataset", "start",
+    "starting", "begin", "running",
+];
+/// Words before the part of the data that something is evaluated on: `Results on the test set`.
+const BEFORE_PARTS: [&str; 2] = ["on", "for"];
 /// So many words are between the word `best` and its colon at most.
 const BEST_HEAD_MAX: usize = 3;
 /// Words that an evaluation begins with, and the prefix of its values.
@@ -28,22 +41,76 @@ pub(super) const DECORATION: &str = "-=*#:[]()/|.>,<~+";
 /// Words before the part of the data that the values of a line are of.
 const OF_PARTS: [&str; 6] = ["phase", "split", "mode", "stage", "subset", "set"];
 
-/// What a line without numbers names as the part of the data that the indented lines below it are of: `validation`, `Measures (Valid):`. The training
-/// has no prefix. Nothing for any other line.
+/// What a line without numbers names as the part of the data that the indented lines below it are of: `validation`,
+/// `Measures (Valid):`, `Results on test set`. The training has no prefix. Nothing for any other line.
 pub(in crate::printed) fn part_heading(line: &[u8]) -> Option<Option<&'static str>> {
     if line.len() > PART_HEADING_BYTES_MAX {
         return None;
     }
-    let text = std::str::from_utf8(line).ok()?.trim().trim_end_matches(':');
-    let mut found = None;
-    for word in text.split([' ', '(', ')']).filter(|word| !word.is_empty()) {
-        match part_of_data(word) {
+    part_named(std::str::from_utf8(line).ok()?.trim().trim_end_matches(':'), false)
+}
+
+/// What a line is titled that signs are drawn beside: `==== Evaluation on test set ====`, `## Test results`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::printed) enum Title {
+    /// The part of the data that the lines below it are of.
+    Part(Option<&'static str>),
+    /// Anything else: what was above it has ended.
+    Other,
+}
+
+/// The title that a line is, also behind what a logger puts before it. One with a number may say where the script is, and is none.
+pub(in crate::printed) fn title_of(line: &[u8]) -> Option<Title> {
+    let line = line.trim_ascii();
+    let ends_as_drawn = |last: &u8| !last.is_ascii() || DRAWN.as_bytes().contains(last);
+    let may_be = line.starts_with(b"##") || line.last().is_some_and(ends_as_drawn);
+    if line.len() > TITLE_BYTES_MAX || !may_be {
+        return None;
+    }
+    let message = message_of(std::str::from_utf8(line).ok()?);
+    let is_drawn = |letter: char| DRAWN.contains(letter);
+    let behind = message.trim_start_matches(is_drawn);
+    let title = behind.trim_end_matches(is_drawn);
+    let (before, after) = (message.len() - behind.len(), behind.len() - title.len());
+    let is_beside = before >= 2 && (after >= 2 || message.starts_with("##"));
+    let title = title.trim();
+    let is_text = title.starts_with(char::is_alphabetic)
+        && !title.contains(|letter: char| letter.is_ascii_digit() || matches!(letter, '|' | '='));
+    if !is_beside || !is_text {
+        return None;
+    }
+    let part = part_named(title, true).filter(|_| title.len() <= PART_HEADING_BYTES_MAX);
+    Some(part.map_or(Title::Other, Title::Part))
+}
+
+/// Whether a line is nothing but a rule: `=======`, `──────`.
+pub(in crate::printed) fn is_rule(line: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(line.trim_ascii()) else { return false };
+    let Some(first) = text.chars().next().filter(|first| DRAWN.contains(*first)) else { return false };
+    text.chars().all(|letter| letter == first) && text.chars().take(RULE_SIGNS_MIN).count() == RULE_SIGNS_MIN
+}
+
+/// The part of the data that words name and nothing else; the one that something is evaluated on, if they say so:
+/// `Evaluation on test set`. Only a title says by a verb that an evaluation begins: any other line may be a message.
+fn part_named(text: &str, is_title: bool) -> Option<Option<&'static str>> {
+    let mut words = text.split([' ', '(', ')', ':']).filter(|word| !word.is_empty()).peekable();
+    let is_of_title = is_title || !words.peek()?.ends_with("ing");
+    let is_any = |known: &[&str], word: &str| known.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let of_verb = |word: &str| {
+        let mut verbs = EVALUATING.iter().chain(&EVALUATE).filter(|_| is_title);
+        verbs.find(|(verb, _)| word.eq_ignore_ascii_case(verb)).map(|(_, part)| Some(*part))
+    };
+    let (mut found, mut is_on) = (None, false);
+    for word in words {
+        match part_of_data(word).or_else(|| of_verb(word)) {
+            Some(part) if is_on => (found, is_on) = (Some(part.or(Some("train"))), false),
             Some(part) if found.is_none() => found = Some(part),
-            None if OF_PART_HEADINGS.iter().any(|known| word.eq_ignore_ascii_case(known)) => {}
+            None if is_of_title && is_any(&BEFORE_PARTS, word) => is_on = true,
+            None if is_any(&OF_PART_HEADINGS, word) || (is_of_title && is_any(&OF_TITLES, word)) => {}
             _ => return None,
         }
     }
-    found
+    found.filter(|_| !is_on)
 }
 
 /// The prefix of values behind a word. A line that begins with `dev loss` has the name already.
@@ -150,7 +217,8 @@ impl<'l> Scope<'l> {
     }
 }
 
-/// Whether the values behind words that begin here are the best ones so far: `Best so far: epoch 2 loss: 0.5`, `Best Iteration 4: HR = 0.67`.
+/// Whether the values behind words that begin here are the best ones so far: `Best so far: epoch 2 loss: 0.5`,
+/// `Best Iteration 4: HR = 0.67`.
 fn heads_best(tokens: &[Token<'_>]) -> bool {
     use Token::{Number, Other, Word};
     let [Word(names::BEST), rest @ ..] = tokens else { return false };
@@ -162,7 +230,8 @@ fn heads_best(tokens: &[Token<'_>]) -> bool {
     matches!(rest[words..], [Other(':'), Word(_), ..])
 }
 
-/// The part of the data of an evaluation that a line without numbers says begins: `2026-01-02 10:02:03 - INFO - Evaluating top_k_accuracy ...`.
+/// The part of the data of an evaluation that a line without numbers says begins:
+/// `2026-01-02 10:02:03 - INFO - Evaluating top_k_accuracy ...`.
 pub(in crate::printed) fn evaluation_heading(line: &[u8]) -> Option<&'static str> {
     if !memchr::memchr_iter(b'g', line).any(|at| line[..at].ends_with(b"tin")) {
         return None;
@@ -184,7 +253,8 @@ pub(in crate::printed) fn heads_training_again(line: &[u8]) -> bool {
         })
 }
 
-/// The prefix of the values of a dict behind a text that ends with the part of the data they are of: `val: {…}`, `test result: {…}`, `best valid: {…}`.
+/// The prefix of the values of a dict behind a text that ends with the part of the data they are of: `val: {…}`,
+/// `test result: {…}`, `best valid: {…}`.
 pub(in crate::printed) fn part_before(text: &str) -> Option<String> {
     let mut words = text.split([' ', ':', '(', ')']).rev().filter(|word| !word.is_empty());
     let is_heading = |word: &&str| OF_PART_HEADINGS.iter().any(|known| word.eq_ignore_ascii_case(known));
@@ -304,13 +374,15 @@ pub(super) fn repeats_last(tokens: &[Token<'_>]) -> bool {
     )
 }
 
-/// Whether a line begins with words that head what was measured of the training: `Train Summary | Epoch 1 | loss=0.5`, `Training Results - Epoch: 1 …`.
+/// Whether a line begins with words that head what was measured of the training: `Train Summary | Epoch 1 | loss=0.5`,
+/// `Training Results - Epoch: 1 …`.
 pub(super) fn heads_training(tokens: &[Token<'_>]) -> bool {
     let [Token::Word(first), Token::Word(second), ..] = tokens else { return false };
     is_training(first) && OF_PART_HEADINGS.contains(second)
 }
 
-/// The name that the values of a line belong to which begins with it: `Cosine-Similarity : Pearson: 0.7 Spearman: 0.75`. A loss is the training's.
+/// The name that the values of a line belong to which begins with it:
+/// `Cosine-Similarity : Pearson: 0.7 Spearman: 0.75`. A loss is the training's.
 pub(super) fn head_of_scores<'l>(tokens: &[Token<'l>], values: &[(String, f64)]) -> Option<&'l str> {
     use Token::{Number, Other, Word};
     let [Word(head), Other(':'), Word(_), Other(':' | '='), Number { .. }, ..] = tokens else { return None };

@@ -1,11 +1,11 @@
 //! Where the script is, by the words and brackets of a line of text.
 
 use super::super::NAME_BYTES_MAX;
-use super::super::named::Named;
-use super::super::names::{self, Meaning, Place, is_training};
-use super::super::tokens::{Decimals, Token};
 use super::parts::DECORATION;
 use super::words::{WORDS_MAX, Words};
+use crate::printed::lexical::named::Named;
+use crate::printed::lexical::names::{self, Meaning, Place, is_training};
+use crate::printed::lexical::tokens::{Decimals, Token};
 
 /// Words of a line that only says where the script is.
 const OF_PLACES: [&str; 24] = [
@@ -69,7 +69,8 @@ pub(super) fn is_epoch_in_brackets(tokens: &[Token<'_>], at: usize) -> bool {
     is_begin && if of_epochs { !is_named_epoch(tokens, at) && is_place(at + 3) } else { is_place(at + 1) }
 }
 
-/// Whether the count in brackets at this place is right behind the epoch, and so of it: `Epoch: [0] [ 20/1000]`, `Train Epoch: 2 [640/60000 (1%)]`.
+/// Whether the count in brackets at this place is right behind the epoch, and so of it: `Epoch: [0] [ 20/1000]`,
+/// `Train Epoch: 2 [640/60000 (1%)]`.
 pub(super) fn is_behind_epoch(tokens: &[Token<'_>], at: usize) -> bool {
     use Token::{Number, Other};
     let [before @ .., Other('[')] = &tokens[..at] else { return false };
@@ -103,7 +104,8 @@ pub(super) fn is_place_of(tokens: &[Token<'_>], at: usize) -> bool {
     tokens[at].is_number() && Words::before(tokens, at).is_some_and(names_place)
 }
 
-/// Whether a line says where the script is and nothing else: `-- Epoch 3`, `=== epoch 4 of 6 ===`, `Epoch 0/24`, `[step=10/5000]`, `[epoch=0/1][batch=10/100]:`.
+/// Whether a line says where the script is and nothing else: `-- Epoch 3`, `=== epoch 4 of 6 ===`, `Epoch 0/24`,
+/// `[step=10/5000]`, `[epoch=0/1][batch=10/100]:`.
 pub(super) fn is_place(named: &Named, tokens: &[Token<'_>]) -> bool {
     let says_no_more = |token: &Token<'_>| match token {
         Token::Word(word) => OF_PLACES.contains(word) || names::place_of(&[*word], word) == Some(Place::Step),

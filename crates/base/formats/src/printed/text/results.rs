@@ -1,10 +1,11 @@
-//! Results whose names are not right before their number: `Accuracy on test data: 0.84`, `0.84 = Validation score (accuracy)`, `Final Train: 29.11`.
+//! Results whose names are not right before their number: `Accuracy on test data: 0.84`,
+//! `0.84 = Validation score (accuracy)`, `Final Train: 29.11`.
 
 use super::super::NAME_BYTES_MAX;
-use super::super::named::Named;
-use super::super::names::{self, Meaning, Place};
-use super::super::tokens::{Decimals, Token};
 use super::words::{Line, PHRASE_WORDS_MAX, WORDS_MAX};
+use crate::printed::lexical::named::Named;
+use crate::printed::lexical::names::{self, Meaning, Place};
+use crate::printed::lexical::tokens::{Decimals, Token};
 
 /// Words that say which result of a part of the data this is: `Highest Train: 29.11`.
 const OF_RESULTS: [&str; 5] = ["best", "final", "highest", "last", "lowest"];

@@ -1,12 +1,13 @@
 //! Which lines of text show settings.
 
-use super::super::names;
-use super::super::tokens::Token;
+use crate::printed::lexical::names;
+use crate::printed::lexical::tokens::Token;
 
 /// So many words and signs of a line are looked at for what says that settings follow.
 const SETTINGS_HEAD_MAX: usize = 8;
 
-/// Whether the text before a dict says that it has settings: `best params {…}`, `config: {…}`, and where nothing in it is measured `Best: 0.9 using {…}`.
+/// Whether the text before a dict says that it has settings: `best params {…}`, `config: {…}`, and where nothing in it
+/// is measured `Best: 0.9 using {…}`.
 pub(in crate::printed) fn heads_settings(before: &str, is_measured: bool) -> bool {
     let small = before.to_lowercase();
     let words = || {
@@ -17,7 +18,8 @@ pub(in crate::printed) fn heads_settings(before: &str, is_measured: bool) -> boo
     is_with || words().rev().take(3).any(names::names_settings)
 }
 
-/// Whether a line of text shows settings: `Namespace(lr=0.1, …)`, `optimizer = dict(lr=0.1, …)`, `args: lr=0.1, …`, `Best parameters: lr=0.1, …`.
+/// Whether a line of text shows settings: `Namespace(lr=0.1, …)`, `optimizer = dict(lr=0.1, …)`, `args: lr=0.1, …`,
+/// `Best parameters: lr=0.1, …`.
 pub(super) fn shows_settings(tokens: &[Token<'_>]) -> bool {
     use Token::{Other, Word};
     let is_head = |token: &Token<'_>| matches!(token, Word(word) if names::names_settings(word));
@@ -50,7 +52,8 @@ pub(super) fn shows_object(printed: &str) -> bool {
     capitals > 1 && has_small && inside.contains('=') && !first.contains(' ')
 }
 
-/// Whether a line shows an object by its class, which is none of settings: `LogisticRegression(C=1.0, max_iter=500)` says nothing of the training.
+/// Whether a line shows an object by its class, which is none of settings: `LogisticRegression(C=1.0, max_iter=500)`
+/// says nothing of the training.
 pub(super) fn is_estimator(printed: &str) -> bool {
     /// How classes of settings end.
     const OF_SETTINGS: [&str; 7] =

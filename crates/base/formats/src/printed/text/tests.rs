@@ -94,7 +94,8 @@ fn named_values(line: &str) -> Vec<(String, f64)> {
     read_text(line, None).map(|named| named.values).unwrap_or_default()
 }
 
-/// Proves that a word that says which of several values this is belongs to the name, also before `of` and `=`, and that a norm and a score have the word before them.
+/// Proves that a word that says which of several values this is belongs to the name, also before `of` and `=`, and that
+/// a norm and a score have the word before them.
 #[test]
 fn statistics_belong_to_names() {
     for (line, expected) in [
@@ -117,7 +118,8 @@ fn statistics_belong_to_names() {
     }
 }
 
-/// Proves that a loss alone beside losses of parts of a model has the word before it, and that one beside a loss of a part of the data has not.
+/// Proves that a loss alone beside losses of parts of a model has the word before it, and that one beside a loss of a
+/// part of the data has not.
 #[test]
 fn a_lone_loss_has_its_word() {
     let of_parts = [("actor_loss", 0.5), ("unsupervised_loss", 0.25)];
@@ -151,7 +153,8 @@ fn best_values_are_named_so() {
     assert_eq!(read_text("Best so far: epoch 2 loss: 0.5", None).unwrap().epoch, None);
 }
 
-/// Proves that a measure is read in a sentence that states it and in brackets of one value, and that a sentence about a change, a whole number or a NaN is none.
+/// Proves that a measure is read in a sentence that states it and in brackets of one value, and that a sentence about a
+/// change, a whole number or a NaN is none.
 #[test]
 fn measures_that_are_stated() {
     for (line, expected) in [
@@ -168,7 +171,8 @@ fn measures_that_are_stated() {
     }
 }
 
-/// Proves that a name and a value alone between two bars count beside a measure, between commas only a name with a sign in it, and never a duration.
+/// Proves that a name and a value alone between two bars count beside a measure, between commas only a name with a sign
+/// in it, and never a duration.
 #[test]
 fn values_beside_a_measure() {
     for (line, expected) in [
@@ -196,8 +200,8 @@ fn steps_of_three_numbers() {
     );
 }
 
-/// Proves that a heading that names an evaluation has the place at its end, that scores behind a compound name have it, and that the names of parts of the data
-/// count before a place.
+/// Proves that a heading that names an evaluation has the place at its end, that scores behind a compound name have it,
+/// and that the names of parts of the data count before a place.
 #[test]
 fn headings_of_evaluations() {
     assert_eq!(
@@ -254,7 +258,8 @@ fn measures_per_something_and_at_ranks() {
     }
 }
 
-/// Proves that values of any names count beside a count of steps where two have decimals, and that a clock may precede the part of the data.
+/// Proves that values of any names count beside a count of steps where two have decimals, and that a clock may precede
+/// the part of the data.
 #[test]
 fn lines_that_count_steps() {
     let expected = values(&[("d/latent_real", 0.25), ("g/lambda_ds", 0.75)]);
@@ -318,7 +323,8 @@ fn measures_in_letters_of_two_cases() {
     assert_eq!(read("BatchNorm2d(512, momentum=0.1)"), None);
 }
 
-/// Proves that what a fraction is, as it is written behind it, is the value of any name, and that progress and a percentage of any name are none.
+/// Proves that what a fraction is, as it is written behind it, is the value of any name, and that progress and a
+/// percentage of any name are none.
 #[test]
 fn results_of_fractions() {
     assert_eq!(named_values("HellaSwag: 45/60 = 0.7500"), values(&[("hellaswag", 0.75)]));
@@ -342,7 +348,8 @@ fn the_part_that_is_evaluated() {
     }
 }
 
-/// Proves that the word before the loss is of its name where bars separate fields, unless it says when or of what part of the data it was measured.
+/// Proves that the word before the loss is of its name where bars separate fields, unless it says when or of what part
+/// of the data it was measured.
 #[test]
 fn fields_name_their_losses() {
     for (line, name) in [

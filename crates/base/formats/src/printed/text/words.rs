@@ -1,9 +1,9 @@
 //! The words before a number in a line of text.
 
 use super::super::NAME_BYTES_MAX;
-use super::super::names::{self, Meaning, Place, is_training};
-use super::super::tokens::{Decimals, Token};
 use super::written::{TIME_UNITS, list_at};
+use crate::printed::lexical::names::{self, Meaning, Place, is_training};
+use crate::printed::lexical::tokens::{Decimals, Token};
 
 /// So many words before a number are looked at.
 pub(super) const WORDS_MAX: usize = 6;
@@ -11,6 +11,8 @@ pub(super) const WORDS_MAX: usize = 6;
 pub(super) const PHRASE_WORDS_MAX: usize = 5;
 /// So many words and signs are in the parentheses of a name at most.
 const CALL_MAX: usize = 10;
+/// The explanation of a name whose values are percentages.
+const PERCENT: &str = "%";
 /// Units in parentheses behind the name of what is measured in them.
 const UNITS: [&str; 12] = ["s", "sec", "min", "h", "hr", "mb", "gb", "mib", "gib", "kb", "b", "us"];
 /// Words behind the part of the data that say nothing about the measure.
@@ -45,8 +47,9 @@ impl Line<'_> {
         self.printed.get(at..at + word.len()).filter(|printed| printed.eq_ignore_ascii_case(word))
     }
 
-    /// The name as it was printed, where only the cases of its letters show the measure in it. Without a slash its words are joined as others are:
-    /// `learning_rate` of `LearningRate 0.1`. A class has parentheses behind its name, `LayerNorm(64)`.
+    /// The name as it was printed, where only the cases of its letters show the measure in it. Without a slash its
+    /// words are joined as others are: `learning_rate` of `LearningRate 0.1`. A class has parentheses behind its name,
+    /// `LayerNorm(64)`.
     pub fn name_in_camel_case(&self, words: &Words<'_>, at: usize) -> Option<String> {
         let word = words.words.last()?;
         if word.contains('/') {
@@ -263,8 +266,9 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// Whether the word and the number alone are between two signs in a line that has a measure, `| loss 0.5 | ce 0.25 |`, or continues one that has.
-    /// A duration, `ms/batch`, does not count, and between commas a plain word may be one of a sentence: `loss 0.5, kept 1.5, tokens/s 2.5`.
+    /// Whether the word and the number alone are between two signs in a line that has a measure,
+    /// `| loss 0.5 | ce 0.25 |`, or continues one that has. A duration, `ms/batch`, does not count, and between commas
+    /// a plain word may be one of a sentence: `loss 0.5, kept 1.5, tokens/s 2.5`.
     pub fn is_beside_measure(&self, line: &Line<'_>, at: usize) -> bool {
         if self.words.len() != 1 || !self.is_between_signs(line.tokens, at) || names::is_linking(&self.name) {
             return false;
@@ -278,7 +282,8 @@ impl<'a> Words<'a> {
             && (line.is_continued || line.tokens.iter().any(is_measure))
     }
 
-    /// The name that all the words before the sign make, whatever they are: `Gen Loss Total : 1.25`, `Logit Scale: 14.25`. Those of a sentence make none.
+    /// The name that all the words before the sign make, whatever they are: `Gen Loss Total : 1.25`,
+    /// `Logit Scale: 14.25`. Those of a sentence make none.
     pub fn phrase(&self) -> Option<String> {
         let is_name =
             self.is_assigned && !self.is_listed && (2..=PHRASE_WORDS_MAX).contains(&self.words.len());
@@ -308,8 +313,8 @@ impl<'a> Words<'a> {
         self.words.len() == 1 && is_colon(at.checked_sub(2)) && is_end
     }
 
-    /// Whether names and values alternate here from one sign to another or to the ends of the line, two pairs at least of which one has a measure or is a
-    /// step: `L1 0.04 PSNR 23.1`. Of a number with a unit nothing is read there.
+    /// Whether names and values alternate here from one sign to another or to the ends of the line, two pairs at least
+    /// of which one has a measure or is a step: `L1 0.04 PSNR 23.1`. Of a number with a unit nothing is read there.
     pub fn is_of_pairs(&self, tokens: &[Token<'_>], at: usize) -> bool {
         use Token::{Number, Other, Word};
         if self.words.len() != 1 || names::is_linking(&self.name) {
@@ -339,7 +344,13 @@ impl<'a> Words<'a> {
 
     /// The word that distinguishes the name from another one: what explains it, or the word before it.
     pub fn before_name(&self) -> Option<&'a str> {
-        self.explanation.or_else(|| self.left.checked_sub(1).map(|last| self.words[last]))
+        let explanation = self.explanation.filter(|explanation| *explanation != PERCENT);
+        explanation.or_else(|| self.left.checked_sub(1).map(|last| self.words[last]))
+    }
+
+    /// Whether a percent sign in parentheses is behind the name.
+    pub fn is_in_percent(&self) -> bool {
+        self.explanation == Some(PERCENT)
     }
 
     /// The name of a measure for each of something: `Average return per training episode: 20.5`.
@@ -418,7 +429,8 @@ fn is_alone_in_brackets(tokens: &[Token<'_>], at: usize) -> bool {
     )
 }
 
-/// Whether words before a number are a measure and the verb of a sentence about it: `learning rate is 0.001`, `Updating learning rate to 0.0001`.
+/// Whether words before a number are a measure and the verb of a sentence about it: `learning rate is 0.001`,
+/// `Updating learning rate to 0.0001`.
 fn states_measure(words: &[&str], number: Token<'_>) -> bool {
     let [before @ .., verb @ ("is" | "was" | "to")] = words else { return false };
     // `Loss is nan, stopping training` is a reason; the loss was printed before, if it is a metric.
@@ -430,16 +442,18 @@ fn states_measure(words: &[&str], number: Token<'_>) -> bool {
     })
 }
 
-/// Where the parentheses begin that explain the measure before them, and their last word: `mean average precision (mAP@0.50)`, `f1 (micro avg)`.
+/// Where the parentheses begin that explain the measure before them, and their last word:
+/// `mean average precision (mAP@0.50)`, `f1 (micro avg)`. A percent sign is one too: `Accuracy (%)`.
 fn explained_measure<'a>(tokens: &[Token<'a>]) -> Option<(usize, &'a str)> {
     use Token::{Other, Word};
     let (before, explanation) = match tokens {
         [before @ .., Other('('), Word(explanation), Other(')')]
         | [before @ .., Other('('), Word(_), Word(explanation), Other(')')] => (before, *explanation),
+        [before @ .., Other('('), Other('%'), Other(')')] => (before, PERCENT),
         _ => return None,
     };
     let [others @ .., Word(measure)] = before else { return None };
-    let is_alone = matches!(tokens, [.., Other('('), Word(_), Other(')')]);
+    let is_alone = matches!(tokens, [.., Other('('), _, Other(')')]);
     let is_measure = match names::meaning_of(measure) {
         Meaning::Measure => true,
         Meaning::Setting if is_alone && names::is_variant(explanation) => true,

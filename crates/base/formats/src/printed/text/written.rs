@@ -1,6 +1,6 @@
 //! How the numbers of a line of text are written: percentages, fractions, lists, numbers that change.
 
-use super::super::tokens::{Decimals, Token, share_of};
+use crate::printed::lexical::tokens::{Decimals, Token, share_of};
 
 /// Words behind a number that make it a time.
 pub(super) const TIME_UNITS: [&str; 10] =
@@ -66,10 +66,9 @@ pub(super) fn is_time(tokens: &[Token<'_>], at: usize) -> bool {
     is_unit && !matches!(tokens.get(at + 2), Some(Token::Number { .. } | Token::Other('=' | ':')))
 }
 
-/// `71.5 %`
-pub(super) fn share_before_sign(tokens: &[Token<'_>], at: usize, value: f64) -> Option<f64> {
-    let sign = tokens.get(at + 1) == Some(&Token::Other('%'));
-    sign.then(|| share_of(&format!("{value}%"))).flatten()
+/// What a percentage is as a fraction, exactly as its digits say: `71.5 %`.
+pub(super) fn share_in_percent(value: f64) -> Option<f64> {
+    share_of(&format!("{value}%"))
 }
 
 /// A number that is the first part of `640/60000`.

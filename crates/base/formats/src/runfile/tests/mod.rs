@@ -352,7 +352,8 @@ hint: `stages` is now called `ladder`
 #[test]
 fn an_argument_too_long_for_the_kernel_is_refused() {
     let file = |bytes| format!("[run]\nname = \"a\"\ncommand = [\"echo\", \"{}\"]", "x".repeat(bytes));
-    assert!(parse(&file(ARGUMENT_BYTES_MAX), "a.toml", &[]).is_ok());
+    let longest = parse(&file(ARGUMENT_BYTES_MAX), "a.toml", &[]).unwrap();
+    assert_eq!(longest.plan.run.command[1].len(), ARGUMENT_BYTES_MAX);
     let errors = parse(&file(140_000), "a.toml", &[]).unwrap_err();
     assert!(
         errors[0].to_string().contains("an argument of 140000 bytes: 131071 is the limit"),
@@ -621,8 +622,10 @@ fn a_retry_key_without_effect_is_refused() {
         let error = read(rule).unwrap_err();
         assert!(error.contains(refused), "{error}");
     }
-    assert!(read("numeric_divergence = { plan = [{ set = { LR = \"1e-4\" } }] }").is_ok());
-    assert!(read("unhealthy = { attempts = 2 }").is_ok());
+    let with_plan = read("numeric_divergence = { plan = [{ set = { LR = \"1e-4\" } }] }").unwrap();
+    assert_eq!(with_plan.retry.rules["numeric_divergence"].plan[0].to_string(), "LR=1e-4");
+    let counted = read("unhealthy = { attempts = 2 }").unwrap();
+    assert_eq!(counted.retry.rules["unhealthy"].attempts, Some(2));
 }
 
 /// Proves that `refill` is a duration or `never`, and is refused where it would have no effect.
@@ -632,10 +635,13 @@ fn a_refill_that_has_no_effect_is_refused() {
     let seconds = |rule: &str| read(rule).unwrap().plan.retry.rules["hang"].refill_seconds;
     assert_eq!(seconds("hang = { refill = \"30m\" }"), Some(1_800.0));
     assert_eq!(seconds("hang = { refill = \"never\" }"), Some(0.0));
-    for refused in
-        ["roll_back = { refill = \"1h\" }", "device_oom = { refill = \"1h\" }", "hang = { refill = \"0s\" }"]
-    {
-        assert!(read(refused).is_err(), "{refused}");
+    for (rule, expected) in [
+        ("roll_back = { refill = \"1h\" }", "`retry.roll_back.refill` has no effect"),
+        ("device_oom = { refill = \"1h\" }", "`retry.device_oom.refill` has no effect"),
+        ("hang = { refill = \"0s\" }", "refill"),
+    ] {
+        let error = read(rule).unwrap_err()[0].to_string();
+        assert!(error.contains(expected), "{rule}: {error}");
     }
 }
 

@@ -233,8 +233,8 @@ fn a_cadence_may_count_epochs() {
     assert!(error.contains("checkpoint.every.epochs"), "{error}");
 }
 
-/// Proves that what is added to the command of a resume may do without the path, as in a script that knows where it saves, that a path is filled
-/// in wherever it is, and that a table without any effect is refused.
+/// Proves that what is added to the command of a resume may do without the path, as in a script that knows where it
+/// saves, that a path is filled in wherever it is, and that a table without any effect is refused.
 #[test]
 fn how_a_script_resumes_is_read() {
     let resume = |keys: &str| {
@@ -255,8 +255,8 @@ fn how_a_script_resumes_is_read() {
     assert!(refused.contains("has neither `args` nor `environment`"), "{refused}");
 }
 
-/// Proves that what an engine with several machines is given is read and stored, that the machines and their processes are part of the config
-/// and nothing else of it is, and that older plans, which have none of it, are read.
+/// Proves that what an engine with several machines is given is read and stored, that the machines and their processes
+/// are part of the config and nothing else of it is, and that older plans, which have none of it, are read.
 #[test]
 fn what_an_engine_is_given_is_read() {
     let text = format!(
@@ -292,11 +292,22 @@ fn what_an_engine_is_given_is_read() {
     assert_ne!(two.config_sha256(), plain.config_sha256());
 }
 
-/// Proves that GPUs which cannot be divided among the machines, their memory without GPUs, and a secret without a place are refused by name.
+/// Proves that GPUs which cannot be divided among machines or processes, also those of a retry, their memory without
+/// GPUs, two keys for the engine, and a secret without a place are refused by name.
 #[test]
 fn what_no_engine_can_be_given_is_refused() {
     let table = [
         ("[resources]\ngpus = 3\nnodes = 2", "`resources.gpus` of 3 cannot be divided among 2 nodes"),
+        (
+            "[resources]\ngpus = 16\nnodes = 2\nprocesses_per_node = 3",
+            "`resources.gpus` of 16 gives each node 8, which cannot be divided among 3 processes",
+        ),
+        (
+            "[resources]\ngpus = 4\nnodes = 2\n[retry]\ndevice_oom = { plan = [{ set = { A = 1 } }, { resources = { gpus = 3 } }] }",
+            "`retry.device_oom.plan[1].resources.gpus` of 3 cannot be divided among 2 nodes",
+        ),
+        ("[launch]\nengine = \"a b\"", "`launch.engine` must be 1 to 64 letters, digits"),
+        ("[launch]\non = \"local\"\nengine = \"box\"", "`launch.on` has no effect beside `launch.engine`"),
         ("[resources]\ngpu_memory = \"80GB\"", "`resources.gpu_memory` has no effect without `gpus`"),
         ("[resources]\nnodes = 0", "`resources.nodes` must be a whole number from 1"),
         ("[launch]\nsecrets = [{ name = \"HF_TOKEN\" }]", "`launch.secrets[0].from` is missing"),
@@ -311,4 +322,23 @@ fn what_no_engine_can_be_given_is_refused() {
         let refused = read(&format!("{MINIMAL}{text}\n")).unwrap_err().to_string();
         assert!(refused.contains(message), "{text}: {refused}");
     }
+}
+
+/// Proves that an engine is named by the run file, that a retry with a launcher leaves it, that a kind is the name of
+/// its default engine, and that several processes may share a GPU.
+#[test]
+fn an_engine_is_named() {
+    let plan = read(&format!(
+        "{MINIMAL}[launch]\nengine = \"box\"\n[resources]\ngpus = 2\nprocesses_per_node = 4\n"
+    ))
+    .unwrap();
+    let retried = PlanEntry { launcher: Some(LaunchOn::Local), ..PlanEntry::default() };
+    assert_eq!(plan.launch.engine_with(&PlanEntry::default()), "box");
+    assert_eq!(plan.launch.engine_with(&retried), "local");
+    let plain = read(MINIMAL).unwrap();
+    assert_eq!(plain.launch.engine_with(&PlanEntry::default()), "local");
+    assert_eq!(serde_json::to_value(&plan.launch).unwrap()["engine"], "box");
+    let text = format!("{MINIMAL}[launch]\non = \"local\"\n");
+    let changed = parse(&text, "trackway.toml", retried.patch().changes()).unwrap().plan;
+    assert_eq!(changed.launch.engine.as_ref().map(EngineName::as_str), Some("local"));
 }

@@ -191,8 +191,8 @@ fn is_own_plan(text: &str) -> bool {
     lower.contains("budget") && !["wall", "remain"].iter().any(|word| lower.contains(word))
 }
 
-/// A SIGTERM that the script, or its trainer, wrote down as received near the end of a stream, where nothing states that the work reached its
-/// end. Trainers exit with code 0 after it.
+/// A SIGTERM that the script, or its trainer, wrote down as received near the end of a stream, where nothing states
+/// that the work reached its end. Trainers exit with code 0 after it.
 pub(crate) fn took_sigterm(
     placed: &[Placed<'_>],
     evidence: &TerminationEvidence,

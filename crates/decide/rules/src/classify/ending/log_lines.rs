@@ -1,4 +1,5 @@
-//! What single lines of an output say: at which level a logger wrote one, whether it has a result, and whether it says that the training failed.
+//! What single lines of an output say: at which level a logger wrote one, whether it has a result, and whether it says
+//! that the training failed.
 
 use crate::pattern::Pattern;
 use crate::scan::LogEvidence;

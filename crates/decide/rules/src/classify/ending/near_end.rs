@@ -61,7 +61,8 @@ pub(super) fn is_end_of(traceback: &TracebackEnd, found: &Placed<'_>) -> bool {
         && found.line_number <= traceback.line_number + MESSAGE_LINES
 }
 
-/// Whether the other stream has something after it that is not of a failure. Progress that is read together with it may have been written before.
+/// Whether the other stream has something after it that is not of a failure. Progress that is read together with it may
+/// have been written before.
 pub(crate) fn is_followed(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
     let is_later = |log: &&StreamLog| {
         let last = log.log.ending.last_line.and_then(|last| last.at);

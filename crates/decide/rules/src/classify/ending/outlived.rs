@@ -1,5 +1,5 @@
-//! Errors that the attempt outlived, by the clock: a script prints what it dealt with to one stream and its progress to the other, and a recorder
-//! prints nothing. Within one stream the scanner sees it by itself.
+//! Errors that the attempt outlived, by the clock: a script prints what it dealt with to one stream and its progress to
+//! the other, and a recorder prints nothing. Within one stream the scanner sees it by itself.
 
 use std::borrow::Cow;
 
@@ -69,8 +69,8 @@ impl ProgressTimes {
             || self.recorded.is_some_and(is_clear)
     }
 
-    /// Whether work was done between it and exit code 0. What is read together first may have been written before it: only the next is surely later, or
-    /// what comes after a while.
+    /// Whether work was done between it and exit code 0. What is read together first may have been written before it:
+    /// only the next is surely later, or what comes after a while.
     fn continued_to_a_good_end(&self, at: Timestamp) -> bool {
         let mut later = self.ended_well.iter().filter(|done| **done > at);
         let is_apart = |done: &Timestamp| done.as_micros() - at.as_micros() > AT_ONCE_MICROS;
@@ -79,8 +79,9 @@ impl ProgressTimes {
     }
 }
 
-/// Whether progress after it says that it was dealt with. It does not after a request to stop, which leaves time to finish, nor after numbers
-/// that were lost, with which a script computes on; and of several processes another one may have made it.
+/// Whether progress after it says that it was dealt with. It does not after a request to stop, which leaves time to
+/// finish, nor after numbers that were lost, with which a script computes on; and of several processes another one may
+/// have made it.
 fn can_be_outlived(hit: &Hit) -> bool {
     let is_lasting = matches!(
         hit.reason,

@@ -1,5 +1,5 @@
-//! How far the work came, as the output shows it, and whether a failure at the end of the output ended it. It decides where the script ended with
-//! exit code 0.
+//! How far the work came, as the output shows it, and whether a failure at the end of the output ended it. It decides
+//! where the script ended with exit code 0.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,8 +122,8 @@ impl Work {
         self.count == Count::Complete || is_final
     }
 
-    /// Whether the failure ended the work. The main program continues after a thread or a child has failed, so that only a count that falls short
-    /// shows that the work was theirs.
+    /// Whether the failure ended the work. The main program continues after a thread or a child has failed, so that
+    /// only a count that falls short shows that the work was theirs.
     pub(crate) fn was_ended_by(self, failure: Failure) -> bool {
         let may_be = failure.origin != Origin::Beside || self.count == Count::Short;
         failure.names_work || (may_be && !failure.is_followed && !self.is_done(failure.origin))
@@ -197,8 +197,8 @@ struct Printed<'a> {
     letters: String,
 }
 
-/// The most certain result that is printed once and after the last step. Where one number of an epoch or a step is all that is visible, it may be of
-/// the first of several tests.
+/// The most certain result that is printed once and after the last step. Where one number of an epoch or a step is all
+/// that is visible, it may be of the first of several tests.
 fn final_result(streams: &[(&StreamLog, Vec<&str>)]) -> Option<FinalResult> {
     let printed: Vec<_> = streams.iter().flat_map(|(stream, lines)| results(stream, lines)).collect();
     let is_repeated = repeats(streams.iter().flat_map(|(_, lines)| lines));

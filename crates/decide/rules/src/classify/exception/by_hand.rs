@@ -1,5 +1,6 @@
-//! What only a script says: `raise RuntimeError("disk quota exceeded")` is what its code decided to say, and no file system, allocator, network or
-//! platform said it. What a script itself is the one to see, such as a loss that is NaN or a row that is malformed, is believed.
+//! What only a script says: `raise RuntimeError("disk quota exceeded")` is what its code decided to say, and no file
+//! system, allocator, network or platform said it. What a script itself is the one to see, such as a loss that is NaN
+//! or a row that is malformed, is believed.
 
 use trackway_core::TerminationReason as Reason;
 

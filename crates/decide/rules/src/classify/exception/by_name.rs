@@ -1,5 +1,6 @@
-//! What only the name of a class says. `ApiError` and `RateLimitError` are names that clients of services give to their errors, and a script to its
-//! own: they speak of a service beside a sign of one, which is a client in the name or among the frames, or a status or a connection in the message.
+//! What only the name of a class says. `ApiError` and `RateLimitError` are names that clients of services give to their
+//! errors, and a script to its own: they speak of a service beside a sign of one, which is a client in the name or
+//! among the frames, or a status or a connection in the message.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! A key that is not there: of a checkpoint only where the code that reads it speaks of one. Settings have an `optimizer` and an `epoch` too.
+//! A key that is not there: of a checkpoint only where the code that reads it speaks of one. Settings have an
+//! `optimizer` and an `epoch` too.
 
 use crate::classify::placed::Placed;
 use crate::classify::settings::own_code;

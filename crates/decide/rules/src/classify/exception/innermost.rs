@@ -1,5 +1,5 @@
-//! What the innermost frame of a traceback says with its statement, where the line of its exception is missing. Some statements raise one kind of
-//! exception and hardly any other: a write, a wait, an allocation, a check of numbers.
+//! What the innermost frame of a traceback says with its statement, where the line of its exception is missing. Some
+//! statements raise one kind of exception and hardly any other: a write, a wait, an allocation, a check of numbers.
 
 use trackway_core::TerminationReason as Reason;
 

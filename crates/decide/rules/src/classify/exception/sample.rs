@@ -1,5 +1,5 @@
-//! Whether a sample of the data stopped the work, where the exception is of no particular family: a program that had read others reads each one in
-//! the same way.
+//! Whether a sample of the data stopped the work, where the exception is of no particular family: a program that had
+//! read others reads each one in the same way.
 
 use trackway_core::TerminationReason as Reason;
 

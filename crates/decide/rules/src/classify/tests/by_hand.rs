@@ -7,8 +7,8 @@ pub(super) fn raised(code: &str, error: &str) -> String {
 }
 
 /// Proves that storage or memory which ran out only in the words of a script's own `raise` is an exception of code, whatever is before the
-/// statement in its line; and that one of the class of such errors, one with words that are not in the statement, and one that a package raised are
-/// believed.
+/// statement in its line; and that one of the class of such errors, one with words that are not in the statement, and
+/// one that a package raised are believed.
 #[test]
 fn what_a_script_says_itself_is_not_the_machines() {
     let quota = "RuntimeError: disk quota exceeded";
@@ -83,8 +83,9 @@ fn words_that_translate_an_error_are_believed() {
     assert_eq!(chained("KeyError: 'free'"), Reason::CodeError);
 }
 
-/// Proves that a device, a network or a budget in the words of a script is an exception of code, also of a class that the script defines and of one of values with
-/// words from elsewhere, and that a class by which a machine reports, one of a package and the imitated message of an allocator are believed.
+/// Proves that a device, a network or a budget in the words of a script is an exception of code, also of a class that
+/// the script defines and of one of values with words from elsewhere, and that a class by which a machine reports, one
+/// of a package and the imitated message of an allocator are believed.
 #[test]
 fn what_others_have_to_say_is_not_a_scripts() {
     let vocabulary = "ValueError: the sentence 'CUDA out of memory' is not in the vocabulary";

@@ -9,8 +9,8 @@ fn reason(log: &str) -> Reason {
     classify(&evidence).reason
 }
 
-/// Proves that a name which scripts give to their own errors as well is one of code, wherever it is raised, and with a client, a status, a connection or a
-/// limit beside it one of the network.
+/// Proves that a name which scripts give to their own errors as well is one of code, wherever it is raised, and with a
+/// client, a status, a connection or a limit beside it one of the network.
 #[test]
 fn a_name_needs_a_sign_of_a_service() {
     for (code, error) in [

@@ -2,8 +2,8 @@ use super::by_hand::raised;
 use super::ended;
 use crate::classify::*;
 
-/// Proves that a key that settings do not have is an error of code, and one that a checkpoint does not have is one of the checkpoint, by what the
-/// line or its function names besides the key; without a frame the key alone decides.
+/// Proves that a key that settings do not have is an error of code, and one that a checkpoint does not have is one of
+/// the checkpoint, by what the line or its function names besides the key; without a frame the key alone decides.
 #[test]
 fn a_key_is_of_a_checkpoint_where_its_code_says_so() {
     for (code, key, reason) in [

@@ -1,4 +1,5 @@
-//! Proofs of what the content of data is blamed for, behind other exceptions and where the end of a log is missing, and of what an evaluation is.
+//! Proofs of what the content of data is blamed for, behind other exceptions and where the end of a log is missing, and
+//! of what an evaluation is.
 
 use super::by_hand::raised;
 use super::ended;
@@ -28,8 +29,8 @@ fn reads(log: &str) -> Reason {
     classify(&ended(Some(1), None, log)).reason
 }
 
-/// Proves that what a library which decodes data raises is of the data, whatever its class and also where its line is missing; and that arguments of
-/// a wrong type, code of the user that the library calls, and a checkpoint are not.
+/// Proves that what a library which decodes data raises is of the data, whatever its class and also where its line is
+/// missing; and that arguments of a wrong type, code of the user that the library calls, and a checkpoint are not.
 #[test]
 fn a_decoder_rejects_what_it_is_given() {
     let picture = ("/v/site-packages/PIL/ImageFile.py", "load", "n, err = decoder.decode(b)");
@@ -64,8 +65,8 @@ fn a_decoder_rejects_what_it_is_given() {
     assert_eq!(reads(&torn(&[MAIN, table, own])), Reason::CodeError);
 }
 
-/// Proves that a class or a token that is not there is of the data, and a wrong type of them is not; and that a torn line and a torn request are
-/// read as far as they go.
+/// Proves that a class or a token that is not there is of the data, and a wrong type of them is not; and that a torn
+/// line and a torn request are read as far as they go.
 #[test]
 fn the_end_of_a_log_may_be_missing() {
     let loss = [
@@ -85,9 +86,9 @@ fn the_end_of_a_log_may_be_missing() {
     assert_eq!(reads(&thrown(&[MAIN], "torch.OutOfMem")), Reason::DeviceOom);
 }
 
-/// Proves what a traceback without its last lines says: the exception that a package raises in its last statement, a sample that was being read after
-/// others, an empty data set that a loader draws from, a request of what loads weights, and a worker whose end the handler of a loader heard of; but
-/// not what code of the user says.
+/// Proves what a traceback without its last lines says: the exception that a package raises in its last statement, a
+/// sample that was being read after others, an empty data set that a loader draws from, a request of what loads
+/// weights, and a worker whose end the handler of a loader heard of; but not what code of the user says.
 #[test]
 fn the_last_statement_says_what_is_missing() {
     let steps = "step 1 loss 0.5\nstep 2 loss 0.4\n";
@@ -122,8 +123,8 @@ fn the_last_statement_says_what_is_missing() {
     assert_eq!(reads(&thrown(&[MAIN, draw], "ValueError: num_samples should be a posi")), Reason::DataError);
 }
 
-/// Proves that a log which ends within the line of its exception is read as far as the line goes: by the first letters of a class or of a module, behind
-/// a rank too, and by the first words of a message.
+/// Proves that a log which ends within the line of its exception is read as far as the line goes: by the first letters
+/// of a class or of a module, behind a rank too, and by the first words of a message.
 #[test]
 fn the_line_of_an_exception_may_be_cut() {
     for (said, reason) in [
@@ -158,8 +159,8 @@ fn a_worker_is_behind_the_exception_of_its_loader() {
     }
 }
 
-/// Proves that a sample which fails after others did not is of the data and one that fails at once is not, however long the traceback is; and that
-/// a picture which a reader did not give is of the data.
+/// Proves that a sample which fails after others did not is of the data and one that fails at once is not, however long
+/// the traceback is; and that a picture which a reader did not give is of the data.
 #[test]
 fn one_sample_stops_a_training_that_worked() {
     let sample = [MAIN, LOADER, ("ds.py", "__getitem__", "return self.rows[i][3]")];
@@ -207,8 +208,8 @@ fn a_data_set_that_was_not_made_has_a_cause() {
     assert_eq!(reads(wrapped), Reason::DataError);
 }
 
-/// Proves that an evaluation is one by frames and calls in code of the user, or by a program that evaluates: not by a library of metrics or of
-/// annotations, nor by a trainer's function; and that unreadable data of it are data.
+/// Proves that an evaluation is one by frames and calls in code of the user, or by a program that evaluates: not by a
+/// library of metrics or of annotations, nor by a trainer's function; and that unreadable data of it are data.
 #[test]
 fn an_evaluation_is_one_in_code_of_the_user() {
     let metric = ("/v/site-packages/torchmetrics/metric.py", "forward", "self.update(*args)");
@@ -245,7 +246,8 @@ fn an_evaluation_is_one_in_code_of_the_user() {
     }
 }
 
-/// Proves that what Python prints of an exception that it could not raise names no cause: a pipe between processes of one machine was closed.
+/// Proves that what Python prints of an exception that it could not raise names no cause: a pipe between processes of
+/// one machine was closed.
 #[test]
 fn an_object_that_python_describes_is_no_cause() {
     let dumped = "object refcount : 3\nobject type name: ConnectionResetError\nobject repr     : ConnectionResetError(104, 'Connection reset by peer')\n";
@@ -254,8 +256,9 @@ fn an_object_that_python_describes_is_no_cause() {
     assert_eq!(reads(&format!("{dumped}{}", thrown(&[MAIN], killed.trim_end()))), Reason::HostOom);
 }
 
-/// Proves what the last statement of a traceback does where the line of its exception is missing: it writes a file, waits, checks numbers, meets other
-/// ranks, reads data or a checkpoint, judges, or allocates; after steps, an operation of a device lacks memory; any other says nothing.
+/// Proves what the last statement of a traceback does where the line of its exception is missing: it writes a file,
+/// waits, checks numbers, meets other ranks, reads data or a checkpoint, judges, or allocates; after steps, an
+/// operation of a device lacks memory; any other says nothing.
 #[test]
 fn the_last_statement_says_what_it_does() {
     let steps = "step 1 loss 0.5\nstep 2 loss 0.4\n";
@@ -312,7 +315,8 @@ fn the_last_statement_says_what_it_does() {
     assert_eq!(loader("gotit = waiter.acquire(True, timeout)"), Reason::Unknown);
 }
 
-/// Proves that one frame with its code is a traceback, in the forms of Python, of IPython and of Rich, and that a frame without code is not.
+/// Proves that one frame with its code is a traceback, in the forms of Python, of IPython and of Rich, and that a frame
+/// without code is not.
 #[test]
 fn a_frame_may_be_all_that_is_left() {
     let request = "/v/lib/python3.11/site-packages/requests/adapters.py";

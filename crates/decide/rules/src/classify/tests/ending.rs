@@ -484,8 +484,8 @@ fn a_request_retried_to_the_end_is_the_networks() {
     assert_eq!(reads(&format!("{retried}{went_on}")).0, Reason::Unknown);
 }
 
-/// Proves that exit code 0 after a SIGTERM that the trainer wrote down is the end from outside that it was, a preemption where the run file says
-/// so, and a completed training where it reached its end after all.
+/// Proves that exit code 0 after a SIGTERM that the trainer wrote down is the end from outside that it was, a
+/// preemption where the run file says so, and a completed training where it reached its end after all.
 #[test]
 fn exit_code_0_after_a_sigterm_is_no_completion() {
     let cut = "step 48 loss 0.5\nstep 49 loss 0.5\n[rank: 0] Received SIGTERM: 15\n";
@@ -504,8 +504,8 @@ fn exit_code_0_after_a_sigterm_is_no_completion() {
     assert_eq!(judged("SIGTERM handler is installed\nstep 9 loss 0.5\n", false).0, Reason::Completed);
 }
 
-/// Proves that a cancellation is not the cause of what had failed before it, unless the work continued in between; that what follows a cancellation is
-/// not its cause; and that a line of Slurm is none of the code.
+/// Proves that a cancellation is not the cause of what had failed before it, unless the work continued in between; that
+/// what follows a cancellation is not its cause; and that a line of Slurm is none of the code.
 #[test]
 fn a_cancellation_follows_from_what_had_failed() {
     let cancelled = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n";
@@ -557,8 +557,8 @@ fn the_closing_lines_of_a_tracker_are_no_end() {
     assert_eq!(stopped.reason, Reason::Cancelled, "{stopped:#?}");
 }
 
-/// Proves that exit code 0 is not certain where the log shows another end as well: a counter of an early stop, a bar that is far from its end, or only
-/// errors that were dealt with; and that a count, words or a result settle it.
+/// Proves that exit code 0 is not certain where the log shows another end as well: a counter of an early stop, a bar
+/// that is far from its end, or only errors that were dealt with; and that a count, words or a result settle it.
 #[test]
 fn an_end_that_may_be_another_one_is_not_certain() {
     let of = |log: &str| {
@@ -585,8 +585,8 @@ fn an_end_that_may_be_another_one_is_not_certain() {
     }
 }
 
-/// Proves that settings, counts of none and times that something may take are no errors, and that the same words with another value, or as the
-/// message of an exception, are.
+/// Proves that settings, counts of none and times that something may take are no errors, and that the same words with
+/// another value, or as the message of an exception, are.
 #[test]
 fn settings_are_no_errors() {
     for line in [

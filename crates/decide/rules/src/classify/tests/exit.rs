@@ -45,8 +45,9 @@ fn exit_code_0_does_not_hide_a_stop() {
     assert_eq!(classify(&recorded).rule, FactRule::LossNotFinite.into(), "the recorded metric counts first");
 }
 
-/// Proves that a stop which was followed by a normal end, or by many other lines, does not change exit code 0, that a search's own budget of
-/// time is its plan, and that doubts and a count far from its total make the success less than certain.
+/// Proves that a stop which was followed by a normal end, or by many other lines, does not change exit code 0, that a
+/// search's own budget of time is its plan, and that doubts and a count far from its total make the success less than
+/// certain.
 #[test]
 fn exit_code_0_is_a_success_otherwise() {
     use Confidence::{Certain, Likely};
@@ -150,8 +151,8 @@ fn the_quoted_call_is_read() {
     }
 }
 
-/// Proves that lines of one failure are joined: what a scheduler states after it cancelled, the last cause of a chain, the numbers that were
-/// lost before an exception, and a failure after an early stop.
+/// Proves that lines of one failure are joined: what a scheduler states after it cancelled, the last cause of a chain,
+/// the numbers that were lost before an exception, and a failure after an early stop.
 #[test]
 fn lines_of_one_failure_are_joined() {
     let rows = [

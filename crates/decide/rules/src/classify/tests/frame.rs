@@ -16,8 +16,9 @@ const HEADER: &str = "Traceback (most recent call last):\n";
 const OF_PACKAGE: &str =
     "  File \"/v/lib/python3.11/site-packages/torch/nn.py\", line 9, in forward\n    return f(x)\n";
 
-/// Proves that behind the deciding line is the innermost frame of the user's code, below which packages may be, with its line of code; that a
-/// syntax error has its own; and that an error in packages alone, or without a traceback, has none.
+/// Proves that behind the deciding line is the innermost frame of the user's code, below which packages may be, with
+/// its line of code; that a syntax error has its own; and that an error in packages alone, or without a traceback, has
+/// none.
 #[test]
 fn the_frame_of_the_user_is_behind_the_deciding_line() {
     let main = "  File \"/home/a/run/t.py\", line 40, in <module>\n    train()\n";

@@ -96,7 +96,8 @@ fn a_logged_failure_of_the_work_is_heard() {
     }
 }
 
-/// Proves that an error which no pattern knows is named too where it is one of the last lines, in the forms in which loggers write their level.
+/// Proves that an error which no pattern knows is named too where it is one of the last lines, in the forms in which
+/// loggers write their level.
 #[test]
 fn an_unknown_error_is_named() {
     for error in [

@@ -42,8 +42,9 @@ const ABSENT: [&str; 4] = [
     "FileNotFoundError: [Errno 2] No such file or directory: '/cache.bin'",
 ];
 
-/// Proves that an error is not a cause if the other stream has progress clearly after it, and that it is one if the progress came before it, at once
-/// with it, or as the output that the ending process had kept back; nor is a request to stop, lost memory of a sibling or a lost loss outlived.
+/// Proves that an error is not a cause if the other stream has progress clearly after it, and that it is one if the
+/// progress came before it, at once with it, or as the output that the ending process had kept back; nor is a request
+/// to stop, lost memory of a sibling or a lost loss outlived.
 #[test]
 fn an_error_that_the_run_outlived_is_no_cause() {
     let steady: Vec<i64> = (0..20).map(|step| 2000 + step * 50).collect();
@@ -98,7 +99,8 @@ fn spawned(error: &str) -> String {
     )
 }
 
-/// Proves that the exception of a spawned rank is the cause, whatever its class, and not the launcher's report or its ending of the siblings.
+/// Proves that the exception of a spawned rank is the cause, whatever its class, and not the launcher's report or its
+/// ending of the siblings.
 #[test]
 fn the_exception_of_a_spawned_rank_is_the_cause() {
     for error in [
@@ -136,8 +138,8 @@ const DECODER: Frame =
     ("/u/lib/python3.11/json/decoder.py", "raw_decode", "obj, end = self.scan_once(s, idx)");
 const NUMBER: &str = "ValueError: could not convert string to float: '0,1'";
 
-/// Proves that settings which cannot be read, or are not there, are the code's matter, and so is a JSON file that may be either; what a data set,
-/// a loader or a reader of rows rejects stays the data's.
+/// Proves that settings which cannot be read, or are not there, are the code's matter, and so is a JSON file that may
+/// be either; what a data set, a loader or a reader of rows rejects stays the data's.
 #[test]
 fn settings_are_not_the_data() {
     let user = |function, code| ("/a/train.py", function, code);

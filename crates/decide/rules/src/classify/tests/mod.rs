@@ -112,7 +112,8 @@ fn process_level_table() {
     }
 }
 
-/// Proves what the states of Slurm, Kubernetes with Kueue, and Ray mean, each in the words of its engine, and that the rule names the engine.
+/// Proves what the states of Slurm, Kubernetes with Kueue, and Ray mean, each in the words of its engine, and that the
+/// rule names the engine.
 #[test]
 fn states_of_engines() {
     use Confidence::{Certain, Likely};

@@ -12,8 +12,9 @@ fn failed(function: &str, code: &str) -> TerminationEvidence {
     ended(Some(1), None, &log)
 }
 
-/// Proves that a value which cannot be read is one of the settings where the line converts one, whatever the function is called, or where only the
-/// function reads settings; and that a value of a row, of a column or of a reader of rows is the data's.
+/// Proves that a value which cannot be read is one of the settings where the line converts one, whatever the function
+/// is called, or where only the function reads settings; and that a value of a row, of a column or of a reader of rows
+/// is the data's.
 #[test]
 fn a_value_of_the_settings_is_not_the_data() {
     for (function, code, reason) in [
@@ -35,8 +36,8 @@ fn a_value_of_the_settings_is_not_the_data() {
     }
 }
 
-/// Proves that a value which a file of settings has is one of the settings where nothing says that the line reads data, and that such files are not
-/// read where no value is rejected.
+/// Proves that a value which a file of settings has is one of the settings where nothing says that the line reads data,
+/// and that such files are not read where no value is rejected.
 #[test]
 fn a_value_that_a_file_of_settings_has_is_one() {
     let of = |code: &str, settings: &str| {

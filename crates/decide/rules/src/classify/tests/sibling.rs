@@ -56,8 +56,8 @@ fn the_rank_that_failed_first_decides() {
     assert_eq!(verdict(&raised).reason, Reason::DeviceOom);
 }
 
-/// Proves that of a failure with no other trace the line with the exit code of the first child is the evidence, though its siblings were ended before it was
-/// printed.
+/// Proves that of a failure with no other trace the line with the exit code of the first child is the evidence, though
+/// its siblings were ended before it was printed.
 #[test]
 fn the_exit_code_of_the_first_child_is_the_evidence() {
     let found = verdict(&format!("step 7 loss 0.4\n{}", torchrun(1, -9)));
@@ -101,8 +101,8 @@ fn a_smaller_reservation_is_no_end() {
     }
 }
 
-/// Proves that an allocation of a size that no device has shows nothing about its memory: after a collective that timed out it follows from that, alone
-/// it is an error of the code; a size that a device may have stays what it was.
+/// Proves that an allocation of a size that no device has shows nothing about its memory: after a collective that timed
+/// out it follows from that, alone it is an error of the code; a size that a device may have stays what it was.
 #[test]
 fn an_absurd_allocation_is_no_lack_of_memory() {
     let timeout = "[rank3]:[E513 ProcessGroupNCCL.cpp:523] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=31, \
@@ -171,8 +171,8 @@ fn types_and_devices_of_a_model_are_code() {
     );
 }
 
-/// Proves that what ranks print about each other after Trackway ended them is not another cause, that a watchdog heard before is one, and that
-/// no line is listed twice.
+/// Proves that what ranks print about each other after Trackway ended them is not another cause, that a watchdog heard
+/// before is one, and that no line is listed twice.
 #[test]
 fn ranks_that_trackway_ended_lose_each_other() {
     let stuck = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)\n";

@@ -33,8 +33,9 @@ fn verdict(code: i32, stdout: Pieces<'_>, stderr: Pieces<'_>) -> TerminationVerd
     classify(&evidence)
 }
 
-/// Proves that a traceback at the end of all output is the end whatever the exit code unless the work is done, that one which other output follows makes
-/// the end a completed one which names it, and that one after which steps or a result came was handled.
+/// Proves that a traceback at the end of all output is the end whatever the exit code unless the work is done, that one
+/// which other output follows makes the end a completed one which names it, and that one after which steps or a result
+/// came was handled.
 #[test]
 fn what_follows_a_traceback_says_what_it_was() {
     let traceback = raised("import fancy_plots", "ModuleNotFoundError: No module named 'fancy_plots'");
@@ -94,7 +95,8 @@ fn the_exception_that_was_being_handled_is_named() {
     assert!(!hidden("FileNotFoundError: [Errno 2] No such file or directory: 'd.csv'"));
 }
 
-/// Proves that a loader's worker that SIGKILL ended is a guess, that the kernel's word makes it more, and that a limit of file size is not taken for a lock.
+/// Proves that a loader's worker that SIGKILL ended is a guess, that the kernel's word makes it more, and that a limit
+/// of file size is not taken for a lock.
 #[test]
 fn a_killed_worker_and_a_large_file_are_what_they_are() {
     let killed = "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed. \n";

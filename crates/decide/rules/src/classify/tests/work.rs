@@ -10,8 +10,8 @@ use crate::scan::LogScanner;
 
 const ORIGINS: [Origin; 3] = [Origin::Logged, Origin::Thrown, Origin::Beside];
 
-/// Proves which failures end the work, for every count, final result and origin, and that nothing of the work may be printed after them unless
-/// the script says that its training failed.
+/// Proves which failures end the work, for every count, final result and origin, and that nothing of the work may be
+/// printed after them unless the script says that its training failed.
 #[test]
 fn a_failure_ends_work_that_is_not_done() {
     use Count::{Complete, Short, Unknown};
@@ -129,9 +129,9 @@ fn work_that_was_done_is_completed() {
     assert_eq!((worker.reason, worker.rule.as_str()), (Reason::Completed, "process.exit_0"), "{worker:#?}");
 }
 
-/// Proves that a failure at the end of a count that falls short is the end, also of a thread or a child, whatever else the main program prints;
-/// and so is one that the script says its training had, one after a result that each epoch has, and one of the main program where no count is
-/// known.
+/// Proves that a failure at the end of a count that falls short is the end, also of a thread or a child, whatever else
+/// the main program prints; and so is one that the script says its training had, one after a result that each epoch
+/// has, and one of the main program where no count is known.
 #[test]
 fn work_that_was_not_done_has_failed() {
     let two = "Process Process-1:\nINFO t: step 8/40 loss 0.1\nProcess Process-2:\n";

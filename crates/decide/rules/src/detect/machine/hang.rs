@@ -1,8 +1,8 @@
 //! Nothing comes any more.
 //!
 //! A run is given five times its longest step so far (NVIDIA's resiliency extension), checkpoints and evaluations among them,
-//! and never less than two minutes (DLRover's floor); before the first steps, half an hour (SageMaker Debugger's `StalledTraining`): opening
-//! data and compiling take their time.
+//! and never less than two minutes (DLRover's floor); before the first steps, half an hour (SageMaker Debugger's
+//! `StalledTraining`): opening data and compiling take their time.
 
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::Critical;

@@ -182,8 +182,8 @@ mod tests {
         (bytes, bytes)
     }
 
-    /// Proves that leaks of every pace are found under noise while at least a quarter of the memory is left, with the step at which they began
-    /// and the time that is left.
+    /// Proves that leaks of every pace are found under noise while at least a quarter of the memory is left, with the
+    /// step at which they began and the time that is left.
     #[test]
     fn a_leak_is_found_in_time() {
         for seed in 0..20 {

@@ -207,7 +207,8 @@ fn a_rung_that_saves_nothing_is_found() {
     }
 }
 
-/// Proves that a measured peak of such a run decides whether it fits, in either direction, and that the check says where the numbers are from.
+/// Proves that a measured peak of such a run decides whether it fits, in either direction, and that the check says
+/// where the numbers are from.
 #[test]
 fn a_measured_peak_decides_about_memory() {
     let expected = crate::preflight::memory::estimate(healthy().memory.as_ref().unwrap());

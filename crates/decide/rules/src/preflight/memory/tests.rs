@@ -134,7 +134,8 @@ fn advice_leads_to_what_fits() {
 fn a_measured_peak_corrects_or_is_refused() {
     let spec = MemorySpec::new(Architecture::of_parameters(1_000_000_000));
     let before = estimate(&spec);
-    assert!(Calibration::of(&before, before.parts.parameters, Counter::Device).is_err());
+    let refused = Calibration::of(&before, before.parts.parameters, Counter::Device).unwrap_err();
+    assert!(refused.factor < 0.0 && refused.counted_bytes > refused.measured_bytes, "{refused}");
     for counter in Counter::ALL {
         let measured_bytes = before.counted_by(*counter) + before.parts.activations / 2;
         let calibration = Calibration::of(&before, measured_bytes, *counter).unwrap();

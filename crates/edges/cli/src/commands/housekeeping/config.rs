@@ -44,6 +44,15 @@ fn rows(settings: &Settings) -> Vec<Row<'_>> {
         value: json!(at_most.value),
         origin: &at_most.origin,
     });
+    let engines = settings.engines.iter().flat_map(|(engine, setting)| {
+        let row = |key: &str, value: Value| Row {
+            key: format!("engines.{engine}.{key}").into(),
+            value,
+            origin: &setting.origin,
+        };
+        let kind = row("kind", json!(setting.value.kind));
+        std::iter::once(kind).chain(setting.value.gpus.map(|gpus| row("gpus", json!(gpus))))
+    });
     [
         Row::of_option("home", json!(home.folder().to_string_lossy()), settings.home.as_ref()),
         Row::of_option("ledger", json!(home.shown_ledger()), settings.ledger.as_ref()),
@@ -56,6 +65,7 @@ fn rows(settings: &Settings) -> Vec<Row<'_>> {
     ]
     .into_iter()
     .chain(queues)
+    .chain(engines)
     .collect()
 }
 

@@ -50,7 +50,7 @@ fn show(cleared: &GcReport, printer: Printer) {
     });
     let rows: Vec<Vec<String>> = gone.chain(set_aside).chain(kept).chain(leftovers).collect();
     if !rows.is_empty() {
-        printer.table(&["run", "name", "logs and records", "size", "why"], rows);
+        printer.table_with_prose(&["run", "name", "logs and records", "size", "why"], rows);
     }
     let freed = bytes(cleared.freed_bytes);
     printer.note(&match (

@@ -1,13 +1,15 @@
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use trackway_api::runs::Run;
 use trackway_api::runs::attempts::Attempt;
+use trackway_api::runs::watch::waiting_sentence;
 use trackway_core::{Clock as _, RunId, Timestamp};
 use trackway_engine::Context;
+use trackway_engine::error::AppError;
 use trackway_engine::page::Page;
-use trackway_engine::reporter::QueueWait;
 use trackway_engine::rows::{listed_attempt, listed_run};
-use trackway_engine::run::queue::{queued_run, waiting_among};
+use trackway_engine::run::queue::{Waiting, waiting, waiting_among};
 use trackway_flows::query;
 use trackway_ledger::RunRow;
 use trackway_sql::{FoundRuns, Page as RunsPage, RunSearch};
@@ -26,8 +28,8 @@ const QUOTES: [char; 2] = ['`', '"'];
 const SHOWN_ANYWAY: [&str; 4] = ["run_id", "name", "state", "created_at"];
 
 type Tags = BTreeMap<RunId, BTreeMap<String, String>>;
-/// The runs that wait for a place in a queue.
-type Queues = BTreeMap<RunId, QueueWait>;
+/// How the runs wait that do.
+type Waits = BTreeMap<RunId, Waiting>;
 
 pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     let after = args.page.after.as_deref().map(|run| context.resolve_run(run)).transpose()?;
@@ -40,9 +42,9 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     };
     let found = query::search_runs(context, &search)?;
     let tags = context.tags_of_runs(&found.runs)?;
-    let queues = waiting_among(context, &found.runs)?;
+    let waits = waiting_among(context, &found.runs)?;
     if printer.is_json() {
-        printer.document(&listed(&found, &tags, queues));
+        printer.document(&listed(&found, &tags, waits));
     } else if found.runs.is_empty() && args.page.after.is_some() {
         printer.note("no more runs");
     } else if found.runs.is_empty() && args.condition.is_some() {
@@ -50,7 +52,8 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     } else if found.runs.is_empty() {
         printer.note("no runs yet; start one with: trackway run -- COMMAND …");
     } else {
-        table(&found, (&tags, &queues), args, context.clock.now(), printer);
+        table(&found, (&tags, &waits), args, context.clock.now(), printer);
+        unsupervised_note(&waits).iter().for_each(|note| printer.note(note));
         match (found.more_count, found.next) {
             (Some(count), next) => note_more(printer, count, "run", next),
             (None, Some(next)) => printer
@@ -124,20 +127,24 @@ fn plain_name(name: &str) -> String {
 
 /// The runs, each with the values of the requested names; the last one with the `--after` of the next page, if there is
 /// one.
-fn listed(found: &FoundRuns, tags: &Tags, mut queues: Queues) -> Vec<Run> {
-    let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| Run {
-        queue: queues.remove(&run.run_id).map(queued_run),
-        values: found.names.iter().cloned().zip(values.iter().cloned()).collect(),
-        next: found.next.filter(|next| *next == run.run_id),
-        tags: tags.get(&run.run_id).cloned().unwrap_or_default(),
-        ..listed_run(run.clone())
+fn listed(found: &FoundRuns, tags: &Tags, mut waits: Waits) -> Vec<Run> {
+    let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| {
+        let Waiting { queue, unsupervised } = waits.remove(&run.run_id).unwrap_or_default();
+        Run {
+            queue,
+            unsupervised,
+            values: found.names.iter().cloned().zip(values.iter().cloned()).collect(),
+            next: found.next.filter(|next| *next == run.run_id),
+            tags: tags.get(&run.run_id).cloned().unwrap_or_default(),
+            ..listed_run(run.clone())
+        }
     };
     found.runs.iter().zip(&found.values).map(with_values).collect()
 }
 
 fn table(
     found: &FoundRuns,
-    (tags, queues): (&Tags, &Queues),
+    (tags, waits): (&Tags, &Waits),
     args: &RunsArgs,
     now: Timestamp,
     printer: Printer,
@@ -161,7 +168,7 @@ fn table(
     header.extend(has_tags.then_some("tags"));
     header.extend(has_notes.then_some("note"));
     let rows = found.runs.iter().zip(&found.values).map(|(run, values)| {
-        let mut cells = run_cells(run, queues.get(&run.run_id), now);
+        let mut cells = run_cells(run, waits.get(&run.run_id), now);
         if !args.columns.is_empty() {
             cells.truncate(1);
         }
@@ -217,16 +224,33 @@ fn took(run: &RunRow, now: Timestamp) -> String {
     }
 }
 
-/// `waiting for gpu`: a run that waits for a place in a queue.
-fn state_cell(run: &RunRow, wait: Option<&QueueWait>) -> String {
-    wait.map_or_else(|| run.state.to_string(), |wait| format!("{} for {}", run.state, wait.queue))
+/// `waiting, 2nd of 3 in queue gpu, 1 may run`
+fn state_cell(run: &RunRow, waiting: Option<&Waiting>) -> String {
+    match waiting {
+        Some(Waiting { unsupervised: true, .. }) => format!("{}, no process supervises it", run.state),
+        Some(Waiting { queue: Some(queue), .. }) => format!("{}, {}", run.state, queue.place_in_line()),
+        _ => run.state.to_string(),
+    }
 }
 
-fn run_cells(run: &RunRow, wait: Option<&QueueWait>, now: Timestamp) -> Vec<String> {
+/// How the runs of a list continue that no process supervises; none without such runs.
+fn unsupervised_note(waits: &Waits) -> Option<String> {
+    let left: Vec<&RunId> = waits.iter().filter(|(_, it)| it.unsupervised).map(|(id, _)| id).collect();
+    match left.as_slice() {
+        [] => None,
+        [one] => Some(format!("no process supervises {one}; it continues with: trackway resume {one}")),
+        several => Some(format!(
+            "no process supervises {} of these runs; they continue with: trackway resume RUN, or trackway resume --all",
+            several.len()
+        )),
+    }
+}
+
+fn run_cells(run: &RunRow, waiting: Option<&Waiting>, now: Timestamp) -> Vec<String> {
     vec![
         run.run_id.to_string(),
         run.name.clone(),
-        state_cell(run, wait),
+        state_cell(run, waiting),
         run.attempt_count.to_string(),
         run.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
         run.last_committed_step.map(|step| step.to_string()).unwrap_or_default(),
@@ -249,28 +273,65 @@ pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Exi
         printer.note("no more attempts");
     } else if attempts.is_empty() {
         printer.note("no attempts yet");
+        note_wait(context, run, printer)?;
     } else {
-        printer.table(
-            &[
-                "attempt", "#", "rung", "state", "ended by", "confidence", "status", "from", "last step",
-                "committed", "took",
-            ],
-            attempts.iter().map(attempt_cells).collect(),
-        );
+        attempts_table(context, (run, &attempts), printer)?;
         note_more(printer, page.more_count, "attempt", page.next);
+        note_wait(context, run, printer)?;
     }
     Ok(0)
 }
 
-fn attempt_cells(attempt: &Attempt) -> Vec<String> {
+/// Why the run whose attempts are listed has no further one yet, where it waits.
+fn note_wait(context: &Context, run: Option<RunId>, printer: Printer) -> Result<(), AppError> {
+    let Some(run_id) = run else { return Ok(()) };
+    let Waiting { queue, unsupervised } = waiting(context, &context.run_by_id(run_id)?)?;
+    let sentence = waiting_sentence(run_id, queue.as_ref(), unsupervised);
+    sentence.iter().for_each(|text| printer.note(text));
+    Ok(())
+}
+
+/// `run`: whose attempts they are; none: of several runs, which are named.
+fn attempts_table(
+    context: &Context,
+    (run, attempts): (Option<RunId>, &[Attempt]),
+    printer: Printer,
+) -> Result<(), AppError> {
+    let mut header = vec!["attempt"];
+    header.extend(run.is_none().then_some("run"));
+    header.extend(["#", "rung", "state", "ended by", "confidence", "status", "from", "last step"]);
+    header.extend(["committed", "took"]);
+    let mut names: BTreeMap<RunId, String> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|_| run.is_none()) {
+        if let Entry::Vacant(unnamed) = names.entry(attempt.run_id) {
+            unnamed.insert(context.run_by_id(attempt.run_id)?.name);
+        }
+    }
+    let now = context.clock.now();
+    let cells = |attempt: &Attempt| attempt_cells(attempt, names.get(&attempt.run_id), now);
+    printer.table(&header, attempts.iter().map(cells).collect());
+    Ok(())
+}
+
+/// How long an attempt took, or how long ago it began that has not ended.
+fn attempt_took(attempt: &Attempt, now: Timestamp) -> String {
+    match (attempt.wall_seconds, attempt.started_at.filter(|_| attempt.ended_at.is_none())) {
+        (Some(seconds), _) => duration(seconds),
+        (None, Some(started)) => format!("{} so far", duration(now.seconds_since(started).max(0.0))),
+        (None, None) => String::new(),
+    }
+}
+
+fn attempt_cells(attempt: &Attempt, run_name: Option<&String>, now: Timestamp) -> Vec<String> {
     let step = |step: Option<u64>| step.map(|step| step.to_string()).unwrap_or_default();
     let status = match (attempt.exit_code, attempt.signal) {
         (Some(code), _) => format!("code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => String::new(),
     };
-    vec![
-        attempt.attempt_id.to_string(),
+    let mut cells = vec![attempt.attempt_id.to_string()];
+    cells.extend(run_name.cloned());
+    cells.extend([
         attempt.attempt_number.to_string(),
         attempt.rung.clone(),
         attempt.state.to_string(),
@@ -280,8 +341,9 @@ fn attempt_cells(attempt: &Attempt) -> Vec<String> {
         step(attempt.resumed_from_step),
         step(attempt.last_step),
         step(attempt.last_committed_step),
-        attempt.wall_seconds.map(duration).unwrap_or_default(),
-    ]
+        attempt_took(attempt, now),
+    ]);
+    cells
 }
 
 #[cfg(test)]
@@ -308,6 +370,23 @@ mod tests {
             assert_eq!(plain_name(name), plain, "{name}");
         }
         assert_eq!(names_in(&[String::new()]).collect::<Vec<_>>(), [""]);
+    }
+
+    /// Proves that a list says of runs without a supervisor how they continue, and nothing of runs that have one.
+    #[test]
+    fn runs_without_a_supervisor_are_pointed_out() {
+        let note = |unsupervised: &[bool]| {
+            let waits = unsupervised.iter().zip(1..).map(|(unsupervised, number)| {
+                let run_id: RunId = format!("run_0000000000000000000000000{number}").parse().unwrap();
+                (run_id, Waiting { unsupervised: *unsupervised, ..Waiting::default() })
+            });
+            unsupervised_note(&waits.collect())
+        };
+        assert_eq!(note(&[false]), None);
+        let one = note(&[false, true]).unwrap();
+        assert!(one.ends_with("trackway resume run_00000000000000000000000002"), "{one}");
+        let two = note(&[true, false, true]).unwrap();
+        assert!(two.contains("2 of these runs") && two.ends_with("trackway resume --all"), "{two}");
     }
 
     /// Proves that a whole parameter is shown as one, and a fraction with the digits of a metric.

@@ -86,8 +86,8 @@ mod tests {
 
     use super::*;
 
-    /// Proves that a strict reading fails with what was lost, and while that is not known, but not for what the log has; and that notes on the
-    /// other log are left out.
+    /// Proves that a strict reading fails with what was lost, and while that is not known, but not for what the log
+    /// has; and that notes on the other log are left out.
     #[test]
     fn a_strict_reading_fails_with_what_was_lost() {
         let attempt = AttemptId::new(&SequentialIds::default());
@@ -97,8 +97,8 @@ mod tests {
         };
         let lost = note(ReadNoteKind::DrawnOver, "stdout.log");
         let kept = note(ReadNoteKind::NotShown, "stderr.log");
-        assert!(strictly(attempt, Some(&[])).is_ok());
-        assert!(strictly(attempt, Some(std::slice::from_ref(&kept))).is_ok());
+        strictly(attempt, Some(&[])).unwrap();
+        strictly(attempt, Some(std::slice::from_ref(&kept))).unwrap();
         let failed = strictly(attempt, Some(&[kept.clone(), lost.clone()])).unwrap_err();
         assert!(failed.code == BLOCKED && failed.message.ends_with("wants that: stdout.log: 2 of them"));
         assert!(strictly(attempt, None).unwrap_err().message.contains("has not ended"));

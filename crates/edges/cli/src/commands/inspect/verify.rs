@@ -1,8 +1,8 @@
 //! `trackway verify`.
 
-use trackway_api::home::verify::VerifyReport;
+use trackway_api::home::verify::{VerifiedKind, VerifyReport};
 use trackway_engine::Context;
-use trackway_flows::home::verify::{Depth, verify};
+use trackway_flows::home::verify::{Depth, LISTED_MAX, verify};
 
 use crate::args::VerifyArgs;
 use crate::commands::live::CountSpinner;
@@ -25,35 +25,30 @@ pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) ->
 }
 
 fn show(report: &VerifyReport, printer: Printer) {
-    let counted = |count: u64| if count == 0 { "–".to_owned() } else { count.to_string() };
-    let rows = report.kinds.iter().map(|kind| {
-        vec![
-            kind.kind.plural().to_owned(),
-            counted(kind.hold_count),
-            counted(kind.differ_count),
-            counted(kind.open_count),
-            counted(kind.unknown_count),
-        ]
-    });
-    printer.table(&["of", "hold", "differ", "not sealed", "not here"], rows.collect());
+    let kinds = report.kinds.iter().map(row).collect();
+    printer.table(&["of", "hold", "differ", "not sealed", "not here"], kinds);
     for differs in &report.differs {
         let kind = printer.tone(Tone::Bad, differs.kind.as_str());
         let of_run = differs.run_id.map(|run_id| format!(" of {run_id}")).unwrap_or_default();
-        printer.line(kind + format!(" {}{of_run}: {}", differs.id, differs.why));
+        printer.line(kind + format!(" {}{of_run}", differs.id));
+        printer.paragraph(INDENT, &differs.why);
     }
-    let listed = report.differs.len() as u64;
     let all: u64 = report.kinds.iter().map(|kind| kind.differ_count).sum();
-    if all > listed {
-        printer.note(format!("{} more are not listed", all - listed));
+    if report.differs.len() == LISTED_MAX {
+        printer.note(format!("only the first {LISTED_MAX} differences are listed"));
     }
-    let verified: Vec<String> = report
-        .kinds
-        .iter()
-        .filter(|kind| kind.hold_count > 0)
-        .map(|kind| format!("{} ({})", kind.kind.plural(), kind.hold_count))
-        .collect();
-    printer.note(format!("verified in {}: {}", duration(report.seconds), verified.join(", ")));
-    printer.note(format!("not covered: {}", report.not_covered.join("; ")));
+    let Gaps { tables, others } = gaps(&report.not_covered);
+    if !tables.is_empty() {
+        printer.line("");
+        let row = |(gap, names): (&str, Vec<&str>)| vec![names.join(", "), gap.to_owned()];
+        printer.table_with_prose(&["not covered of", "what"], tables.into_iter().map(row).collect());
+    }
+    if !others.is_empty() {
+        printer.line("");
+        printer.line(printer.tone(Tone::Bold, "not covered either"));
+        others.into_iter().for_each(|other| printer.paragraph(INDENT, other));
+    }
+    printer.note(format!("verified in {}", duration(report.seconds)));
     printer.note(match report.holds {
         true => "nothing of what was verified differs from what was sealed or kept".to_owned(),
         false => {
@@ -62,4 +57,58 @@ fn show(report: &VerifyReport, printer: Printer) {
             )
         }
     });
+}
+
+/// Columns before what is said of a line above.
+const INDENT: usize = 2;
+
+fn row(kind: &VerifiedKind) -> Vec<String> {
+    let counted = |count: u64| if count == 0 { "–".to_owned() } else { count.to_string() };
+    vec![
+        kind.kind.plural().to_owned(),
+        counted(kind.hold_count),
+        counted(kind.differ_count),
+        counted(kind.open_count),
+        counted(kind.unknown_count),
+    ]
+}
+
+/// What is not covered, for a person.
+struct Gaps<'r> {
+    /// What is not covered of tables, with their names; those of which it is the same together.
+    tables: Vec<(&'r str, Vec<&'r str>)>,
+    /// The rest.
+    others: Vec<&'r str>,
+}
+
+fn gaps(not_covered: &[String]) -> Gaps<'_> {
+    let mut gaps = Gaps { tables: Vec::new(), others: Vec::new() };
+    for said in not_covered {
+        let of_table = said.strip_prefix("table `").and_then(|rest| rest.split_once("`: "));
+        let Some((name, gap)) = of_table else {
+            gaps.others.push(said);
+            continue;
+        };
+        match gaps.tables.iter_mut().find(|(known, _)| *known == gap) {
+            Some((_, names)) => names.push(name),
+            None => gaps.tables.push((gap, vec![name])),
+        }
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that tables with the same gap are in one row, in their order, and that nothing of what is not covered is left out.
+    #[test]
+    fn gaps_of_tables_are_together() {
+        let said =
+            ["table `leases`: all", "rows of none", "table `rungs`: the verdict", "table `duties`: all"];
+        let said: Vec<String> = said.map(str::to_owned).to_vec();
+        let Gaps { tables, others } = gaps(&said);
+        assert_eq!(tables, [("all", vec!["leases", "duties"]), ("the verdict", vec!["rungs"])]);
+        assert_eq!(others, ["rows of none"]);
+    }
 }

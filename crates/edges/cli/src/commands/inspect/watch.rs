@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use trackway_api::runs::watch::{LiveCurve, QueuedRun, RunSample};
+use trackway_api::runs::watch::{LiveCurve, RunSample, waiting_sentence};
 use trackway_core::detect::DetectionSeverity;
 use trackway_engine::Context;
 use trackway_inspect::watch;
@@ -49,30 +49,29 @@ fn rungs(view: &RunSample, printer: Printer) {
     }
 }
 
+/// `running for 12.3 s`
+fn lives(state: Option<AttemptState>, running_seconds: Option<f64>) -> String {
+    let has_ended = matches!(state, None | Some(AttemptState::Ended | AttemptState::Sealed));
+    match (state, running_seconds.map(duration)) {
+        (_, Some(took)) if has_ended => format!("ended after {took}"),
+        (_, None) if has_ended => "ended before it was started".into(),
+        (Some(state), Some(took)) => format!("{state} for {took}"),
+        (state, _) => state.map_or_else(|| "ended".into(), |state| state.to_string()),
+    }
+}
+
 fn show(view: &RunSample, printer: Printer) {
     let project = view.project.as_ref().map(|project| format!(" · project {project}")).unwrap_or_default();
     let head = format!(" · {} · {}{project}", view.run_id, view.state);
     printer.line(printer.tone(Tone::Bold, &view.name) + head);
-    if let Some(QueuedRun { name, running, waited_seconds }) = &view.queue {
-        let since = duration(*waited_seconds);
-        printer.line(format!("  queue      waiting for {name} ({running} running) since {since}"));
-    }
-    if view.unsupervised {
-        printer.line(format!(
-            "  stopped    no process supervises it; it continues with: trackway resume {}",
-            view.run_id
-        ));
+    if let Some(text) = waiting_sentence(view.run_id, view.queue.as_ref(), view.unsupervised) {
+        printer.line(format!("  {text}"));
     }
     let Some(number) = view.attempt_number else {
         printer.line("  no attempt yet");
         return;
     };
-    let running = view.running_seconds.map(duration).unwrap_or_default();
-    let lives = match view.attempt_state {
-        None | Some(AttemptState::Sealed) => "ended after".into(),
-        Some(state) => format!("{state} for"),
-    };
-    printer.line(format!("  attempt    {number}, {lives} {running}"));
+    printer.line(format!("  attempt    {number}, {}", lives(view.attempt_state, view.running_seconds)));
     rungs(view, printer);
     let progress = &view.progress;
     let step = progress.step.map_or_else(|| "none reported yet".into(), |step| step.to_string());

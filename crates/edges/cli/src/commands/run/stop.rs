@@ -10,7 +10,7 @@ use crate::printer::Printer;
 pub fn stop(context: &Context, args: &StopArgs, printer: Printer) -> Exit {
     let asked = stop::stop(context, context.resolve_run(&args.run)?, args.kill, &args.why)?;
     printer.answer(&asked, || {
-        printer.note(format!("requested stop of run {}: {}", asked.run_id, what_follows(asked.mode)));
+        printer.note(format!("requested the stop of {}: {}", asked.run_id, what_follows(asked.mode)));
     });
     Ok(0)
 }

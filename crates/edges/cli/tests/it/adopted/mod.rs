@@ -148,8 +148,8 @@ fn a_killed_script_continues_from_its_own_checkpoint() {
     assert_eq!(home.trackway(&["checkpoint", "verify", "last"]).code, 0);
 }
 
-/// Proves that a checkpoint which was half written when the script died is moved out of its way and kept, and that the whole one before it is
-/// continued from.
+/// Proves that a checkpoint which was half written when the script died is moved out of its way and kept, and that the
+/// whole one before it is continued from.
 #[test]
 fn a_torn_checkpoint_is_moved_aside() {
     let torn = "save(50); path = OUT / 'checkpoint-50/model.safetensors'; path.write_bytes(path.read_bytes()[:90]); killed()";
@@ -166,8 +166,8 @@ fn a_torn_checkpoint_is_moved_aside() {
     assert!(shown.contains("was moved to"), "{shown}");
 }
 
-/// Proves that a checkpoint which the script deleted, or wrote over, is written again as it was committed, and that an argument and a variable name it to the
-/// script.
+/// Proves that a checkpoint which the script deleted, or wrote over, is written again as it was committed, and that an
+/// argument and a variable name it to the script.
 #[test]
 fn a_lost_checkpoint_is_written_again_and_named() {
     let start = "assert first_attempt or sys.argv[1:] == ['--resume', 'out/checkpoint-40'] and os.environ['FROM'] == 'out/checkpoint-40', sys.argv\nstep = read(pathlib.Path(sys.argv[2])) if sys.argv[1:] else 0";
@@ -201,8 +201,8 @@ fn a_script_that_begins_again_is_found_out() {
     );
 }
 
-/// Proves that a script which continues from a file that nothing names is found out, both when its checkpoints are committed and when none is known: the receipt
-/// has no resume, and a line says with which step it began.
+/// Proves that a script which continues from a file that nothing names is found out, both when its checkpoints are
+/// committed and when none is known: the receipt has no resume, and a line says with which step it began.
 #[test]
 fn a_script_that_continues_from_elsewhere_is_found_out() {
     let elsewhere = "step = 0 if first_attempt else 45";
@@ -220,7 +220,8 @@ fn a_script_that_continues_from_elsewhere_is_found_out() {
     assert!(other[0].contains("began with step 46, and the first attempt with step 1"), "{other:?}");
 }
 
-/// Proves that a checkpoint which was committed under two names, as Lightning's `last.ckpt`, is what the script continued from by either of them.
+/// Proves that a checkpoint which was committed under two names, as Lightning's `last.ckpt`, is what the script
+/// continued from by either of them.
 #[test]
 fn either_name_of_a_save_is_what_was_continued_from() {
     let file = FILE.replace("checkpoint-*", "*.safetensors");
@@ -242,8 +243,8 @@ fn either_name_of_a_save_is_what_was_continued_from() {
     assert_eq!(messages(&home, "checkpoint_other_resume"), Vec::<String>::new());
 }
 
-/// Proves that checkpoints which were there before the run are not touched, and that the receipt of the first attempt says that it continued
-/// from one of them.
+/// Proves that checkpoints which were there before the run are not touched, and that the receipt of the first attempt
+/// says that it continued from one of them.
 #[test]
 fn a_run_that_finds_an_older_checkpoint_says_so() {
     let home = home(LOOKS, "pass", FILE);
@@ -271,8 +272,8 @@ fn what_a_dead_shim_left_is_committed_before_the_next_attempt() {
     assert_eq!(attempts(&home)[1], (json!(40), json!(41), json!(60)));
 }
 
-/// Proves that without a run file the checkpoints of a trainer are found by what they are, that `trackway resume` continues from them, and that
-/// one line says how to write this down.
+/// Proves that without a run file the checkpoints of a trainer are found by what they are, that `trackway resume`
+/// continues from them, and that one line says how to write this down.
 #[test]
 fn a_bare_command_gets_its_checkpoints_adopted() {
     let home = home(LOOKS, "killed()", FILE);
@@ -283,8 +284,8 @@ fn a_bare_command_gets_its_checkpoints_adopted() {
     assert!(ended.stderr.contains("adopt = [\"out/checkpoint-*\"]"), "{}", ended.stderr);
 }
 
-/// Prints steps that begin again in each epoch of 30, saves after each epoch, and continues with the next one. The first attempt is killed in
-/// epoch 5.
+/// Prints steps that begin again in each epoch of 30, saves after each epoch, and continues with the next one. The
+/// first attempt is killed in epoch 5.
 const BY_EPOCHS: &str = r#"
 import glob, os, pickle, signal, time
 saved = sorted(glob.glob("epoch_*.pkl"))
@@ -299,8 +300,8 @@ for epoch in range(begin, 7):
         pickle.dump({"epoch": epoch, "weights": [0.5 * epoch], "optimizer": [0.1]}, file)
 "#;
 
-/// Proves that steps which begin again in each epoch are counted over the whole training: checkpoints have the steps after which they were written, and an attempt that
-/// continues with the next epoch did continue.
+/// Proves that steps which begin again in each epoch are counted over the whole training: checkpoints have the steps
+/// after which they were written, and an attempt that continues with the next epoch did continue.
 #[test]
 fn steps_of_epochs_are_those_of_the_training() {
     let home = Home::new();
@@ -312,7 +313,8 @@ fn steps_of_epochs_are_those_of_the_training() {
     assert_eq!(messages(&home, "checkpoint_moved_aside"), Vec::<String>::new());
 }
 
-/// Proves that a step is called an epoch where the script prints nothing finer, in what a run and its short explanation print, and not where it prints steps.
+/// Proves that a step is called an epoch where the script prints nothing finer, in what a run and its short explanation
+/// print, and not where it prints steps.
 #[test]
 fn steps_that_are_epochs_are_called_so() {
     let by_epoch =
@@ -331,8 +333,8 @@ fn steps_that_are_epochs_are_called_so() {
     }
 }
 
-/// Proves that the curve of a run that continued keeps each step once: those of the first attempt up to the checkpoint, and those of the second
-/// after it.
+/// Proves that the curve of a run that continued keeps each step once: those of the first attempt up to the checkpoint,
+/// and those of the second after it.
 #[test]
 fn the_curve_keeps_what_was_not_trained_again() {
     let home = home(LOOKS, "killed()", FILE);
@@ -347,8 +349,8 @@ fn the_curve_keeps_what_was_not_trained_again() {
     assert_eq!(curve, expected);
 }
 
-/// Proves that a rehearsal of a script that writes checkpoints leaves nothing of them where the real run would find them, or is refused where the system
-/// cannot keep them apart.
+/// Proves that a rehearsal of a script that writes checkpoints leaves nothing of them where the real run would find
+/// them, or is refused where the system cannot keep them apart.
 #[test]
 fn a_rehearsal_leaves_the_folder_as_it_is() {
     let home = home(LOOKS, "time.sleep(60 if \"TRACKWAY_REHEARSAL_BATCHES\" in os.environ else 0)", FILE);
@@ -375,8 +377,8 @@ fn a_rehearsal_leaves_the_folder_as_it_is() {
     assert_eq!(run(&home)["state"], "completed");
 }
 
-/// Proves that a checkpoint which the script wrote itself is evaluated: the evaluator finds it as its framework does, and a version of the registry
-/// is bound to it.
+/// Proves that a checkpoint which the script wrote itself is evaluated: the evaluator finds it as its framework does,
+/// and a version of the registry is bound to it.
 #[test]
 fn an_adopted_checkpoint_is_evaluated_and_registered() {
     let evaluate = r#"
@@ -440,8 +442,8 @@ fn a_file_with_everything_in_it_is_deployed() {
     assert_eq!(copied("srv/current").as_ref(), Some(&saved));
 }
 
-/// Proves that a version of a folder with folders is exported under the names that the script gave its files, hidden ones too, and that a state
-/// of an optimizer alone becomes no version.
+/// Proves that a version of a folder with folders is exported under the names that the script gave its files, hidden
+/// ones too, and that a state of an optimizer alone becomes no version.
 #[test]
 fn names_of_the_script_are_those_of_an_export() {
     // Before its last file, which completes it.
@@ -519,8 +521,9 @@ fn states(home: &Home) -> Vec<(Value, Value)> {
     checkpoints.map(|one| (one["step"].clone(), one["state"].clone())).collect()
 }
 
-/// Proves that a retry after a divergence continues from the newest checkpoint that was saved before the loss became NaN, that the file in the
-/// folder of the script is that one, and that what was saved later is marked, with the evidence, wherever checkpoints are shown.
+/// Proves that a retry after a divergence continues from the newest checkpoint that was saved before the loss became
+/// NaN, that the file in the folder of the script is that one, and that what was saved later is marked, with the
+/// evidence, wherever checkpoints are shown.
 #[test]
 fn a_retry_does_not_continue_from_a_nan() {
     let retry = "[retry]\nnumeric_divergence = { plan = [{ set = { LR = \"0.001\" } }] }\n";
@@ -547,8 +550,8 @@ fn a_retry_does_not_continue_from_a_nan() {
     assert_eq!(home.trackway(&["verify", "last"]).code, 0, "the ledger agrees with the log");
 }
 
-/// Proves that checkpoints which count updates are judged by the epoch or the batch that the script printed when it wrote them, and that retention keeps the
-/// newest safe one though all that is left at the end is committed at once.
+/// Proves that checkpoints which count updates are judged by the epoch or the batch that the script printed when it
+/// wrote them, and that retention keeps the newest safe one though all that is left at the end is committed at once.
 #[test]
 fn what_counts_otherwise_is_judged_by_what_was_printed() {
     // What is printed, of how many updates a checkpoint is, and the newest that is safe. A save comes right after its print.
@@ -579,8 +582,8 @@ fn what_counts_otherwise_is_judged_by_what_was_printed() {
     }
 }
 
-/// Proves that a run which only reports a divergence and ends is not continued from what it saved then, by a plain `resume` neither, and that a person
-/// can decide otherwise, with a reason.
+/// Proves that a run which only reports a divergence and ends is not continued from what it saved then, by a plain
+/// `resume` neither, and that a person can decide otherwise, with a reason.
 #[test]
 fn what_is_unsafe_is_used_only_by_decision() {
     let home = loses_its_weight("environment = { LAST = \"70\" }", "");
@@ -699,8 +702,8 @@ for step in range(1, 7):
     assert!(explained.contains("its tensor `w` holds NaN"), "{explained}");
 }
 
-/// Proves that a NaN in the tensors of a checkpoint after which no loss was recorded makes it unsafe, whatever the script said at its end, and that the
-/// one before it stays safe.
+/// Proves that a NaN in the tensors of a checkpoint after which no loss was recorded makes it unsafe, whatever the
+/// script said at its end, and that the one before it stays safe.
 #[test]
 fn a_nan_that_no_loss_shows_is_found_in_the_values() {
     let script = r#"
@@ -731,8 +734,8 @@ sys.exit(sys.argv[1])
     }
 }
 
-/// Proves that a checkpoint which was there before, and that the script does not read, is not called its beginning: neither looking for checkpoints nor
-/// a script that writes other files changes that.
+/// Proves that a checkpoint which was there before, and that the script does not read, is not called its beginning:
+/// neither looking for checkpoints nor a script that writes other files changes that.
 #[test]
 fn what_trackway_reads_is_not_read_by_the_script() {
     let home = home(LOOKS, "pass", FILE);
@@ -804,8 +807,8 @@ fn script_that_records() {
     run.finish();
 }
 
-/// Proves that a checkpoint without a step has the last one that the script recorded before it, as it has the last one that was printed, and
-/// that a retry continues from there.
+/// Proves that a checkpoint without a step has the last one that the script recorded before it, as it has the last one
+/// that was printed, and that a retry continues from there.
 #[test]
 fn recorded_steps_count_like_printed_ones() {
     let home = Home::new();

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::harness::Home;
 use crate::models::registry::{EASY, registry, set_policy};
 
-/// Saves every 20 of 60 steps as `out/ckpt-\xff-STEP.pt`, and continues from the file that an argument and a variable name. The first attempt waits until
-/// step 40 is committed, damages its file, and is killed.
+/// Saves every 20 of 60 steps as `out/ckpt-\xff-STEP.pt`, and continues from the file that an argument and a variable
+/// name. The first attempt waits until step 40 is committed, damages its file, and is killed.
 const ONE_FILE: &str = r#"
 import os, pathlib, pickle, sys, time
 
@@ -41,8 +41,8 @@ while step < 60:
         os.kill(os.getpid(), 9)
 "#;
 
-/// Saves every 20 of 60 steps as `run\xe9/checkpoint-STEP/`, as a trainer does, and looks there for its newest one. The first attempt is killed at step 50, with
-/// a half of a checkpoint written.
+/// Saves every 20 of 60 steps as `run\xe9/checkpoint-STEP/`, as a trainer does, and looks there for its newest one. The
+/// first attempt is killed at step 50, with a half of a checkpoint written.
 const FOLDER: &str = r#"
 import json, os, struct, time
 
@@ -95,8 +95,8 @@ fn names(folder: &Path) -> Vec<Vec<u8>> {
     names.collect()
 }
 
-/// Proves that a file whose name is not UTF-8 is committed, written again after its damage, given to the script by its very bytes, and evaluated, exported and
-/// deployed under its name.
+/// Proves that a file whose name is not UTF-8 is committed, written again after its damage, given to the script by its
+/// very bytes, and evaluated, exported and deployed under its name.
 #[test]
 fn a_file_is_handled_like_any_other() {
     let home = Home::new();
@@ -166,8 +166,8 @@ fn a_file_is_handled_like_any_other() {
     assert_eq!(fs::read(&deployed).unwrap(), saved, "it is replaced");
 }
 
-/// Proves that checkpoints in a folder in Latin-1, with a file in them whose name is not UTF-8, are found by what they are and by patterns, that the script
-/// continues from them, and that a torn one is moved out of its way.
+/// Proves that checkpoints in a folder in Latin-1, with a file in them whose name is not UTF-8, are found by what they
+/// are and by patterns, that the script continues from them, and that a torn one is moved out of its way.
 #[test]
 fn a_folder_is_handled_like_any_other() {
     for (adopt, said) in [

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, eventually, files_below, rest};
 
-/// `t.py FOLDER STEPS SECONDS [die]`: saves every 10 steps, keeps the hash of each file beside its own log, and fails if a file that it wrote is gone or
-/// another one. With `die` it ends at step 25, the first time.
+/// `t.py FOLDER STEPS SECONDS [die]`: saves every 10 steps, keeps the hash of each file beside its own log, and fails
+/// if a file that it wrote is gone or another one. With `die` it ends at step 25, the first time.
 const TRAIN: &str = r#"
 import hashlib, os, pathlib, pickle, sys, time
 
@@ -78,8 +78,9 @@ fn kernel_names_writers() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-/// Proves that of two runs that train side by side in one folder each commits only what it wrote, that resuming one that was killed touches nothing of the
-/// other, which still trains, and that what is registered are its own weights. Each run reports the other one.
+/// Proves that of two runs that train side by side in one folder each commits only what it wrote, that resuming one
+/// that was killed touches nothing of the other, which still trains, and that what is registered are its own weights.
+/// Each run reports the other one.
 #[test]
 fn two_runs_side_by_side_keep_what_is_theirs() {
     let home = Home::new();
@@ -113,8 +114,8 @@ fn two_runs_side_by_side_keep_what_is_theirs() {
     }
 }
 
-/// Proves that a training without Trackway in the same folder is left alone by a run that is resumed, and by `trackway gc`, and that what was not committed is
-/// named.
+/// Proves that a training without Trackway in the same folder is left alone by a run that is resumed, and by
+/// `trackway gc`, and that what was not committed is named.
 #[test]
 fn a_training_of_the_users_own_is_left_alone() {
     let home = Home::new();
@@ -158,8 +159,8 @@ for step in (1, 2):
     time.sleep(2.5)
 "#;
 
-/// Proves that a checkpoint which the script wrote by a name elsewhere, and of which a hard link is where its checkpoints are, is its own by what the
-/// kernel says, if it names writers, and not only by the absence of others.
+/// Proves that a checkpoint which the script wrote by a name elsewhere, and of which a hard link is where its
+/// checkpoints are, is its own by what the kernel says, if it names writers, and not only by the absence of others.
 #[test]
 fn a_hard_link_of_what_was_written_elsewhere_is_seen() {
     let (home, elsewhere) = (Home::new(), Home::new());
@@ -178,7 +179,8 @@ fn a_hard_link_of_what_was_written_elsewhere_is_seen() {
     assert!(!kernel_names_writers() || own.iter().all(|one| one["by"] == "kernel"), "{record}");
 }
 
-/// Proves that a second run which names the same checkpoints is refused before it starts, with the first run's name, and that a dead one holds nothing.
+/// Proves that a second run which names the same checkpoints is refused before it starts, with the first run's name,
+/// and that a dead one holds nothing.
 #[test]
 fn two_runs_cannot_name_the_same_checkpoints() {
     let home = Home::new();
@@ -223,8 +225,9 @@ fn a_link_does_not_hide_the_same_checkpoints() {
     assert_eq!(end(&mut first).0, 0);
 }
 
-/// Proves that a launch which is refused leaves the run as one that has ended and that a person continues: its state, the reason in its history and in `explain` with the
-/// file in the way and the command, which works once the file is gone.
+/// Proves that a launch which is refused leaves the run as one that has ended and that a person continues: its state,
+/// the reason in its history and in `explain` with the file in the way and the command, which works once the file is
+/// gone.
 #[test]
 fn a_refused_launch_waits_for_a_person() {
     let home = Home::new();
@@ -254,8 +257,8 @@ fn a_refused_launch_waits_for_a_person() {
     assert_eq!(second, [json!({ "resumed_from_step": 20 })]);
 }
 
-/// Proves that what is beside the checkpoints that a wide pattern names stays where it is before a retry, a name that is not UTF-8 among them,
-/// and that the run continues.
+/// Proves that what is beside the checkpoints that a wide pattern names stays where it is before a retry, a name that
+/// is not UTF-8 among them, and that the run continues.
 #[test]
 fn a_wide_pattern_moves_nothing_but_checkpoints() {
     use std::os::unix::ffi::OsStrExt as _;
@@ -300,7 +303,8 @@ fn a_read_is_no_resume_if_the_first_step_contradicts_it() {
     assert!(said[0]["message"].as_str().unwrap().contains("began again with step 1"), "{said:?}");
 }
 
-/// Proves that after a lost machine a checkpoint without a step in it gets the step that was printed before it was written, not the attempt's last one.
+/// Proves that after a lost machine a checkpoint without a step in it gets the step that was printed before it was
+/// written, not the attempt's last one.
 #[test]
 fn a_late_commit_has_the_step_of_its_time() {
     let home = Home::new();

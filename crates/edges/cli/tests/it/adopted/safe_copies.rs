@@ -1,4 +1,5 @@
-//! Which copy of a script's own checkpoints a resume takes: where a loss is found late, where only the values show it, and where another process reads.
+//! Which copy of a script's own checkpoints a resume takes: where a loss is found late, where only the values show it,
+//! and where another process reads.
 
 use std::process::Command;
 
@@ -74,8 +75,8 @@ for step in range(1, 31):
     assert!(!opened.iter().any(is_of_script), "{opened:?}");
 }
 
-/// Proves that a loss which is found at the end to be back where it began leaves a safe copy, whatever `keep` says: older ones than the two newest stay while
-/// the script runs.
+/// Proves that a loss which is found at the end to be back where it began leaves a safe copy, whatever `keep` says:
+/// older ones than the two newest stay while the script runs.
 #[test]
 fn a_loss_that_is_found_late_leaves_a_safe_copy() {
     let script = r#"
@@ -101,8 +102,8 @@ committed(80)
     }
 }
 
-/// Proves that weights which never moved are found by all that was saved, also where few copies are left, and that those which rest only in the copies that
-/// are left are not.
+/// Proves that weights which never moved are found by all that was saved, also where few copies are left, and that
+/// those which rest only in the copies that are left are not.
 #[test]
 fn weights_are_compared_over_all_that_was_saved() {
     for (weight, is_found) in [("1.5", true), ("1.5 if step < 40 else 2.5", false)] {

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::harness::Home;
 
-/// Saves model and optimizer in two files every 10 of 40 steps, and continues from the newest step of which both are there. The first attempt is killed
-/// after step 25, in the middle of a save.
+/// Saves model and optimizer in two files every 10 of 40 steps, and continues from the newest step of which both are
+/// there. The first attempt is killed after step 25, in the middle of a save.
 const TRAIN: &str = r#"
 import os, pathlib, pickle, signal, time
 
@@ -38,8 +38,9 @@ while step < 40:
 
 const RETRY: &str = "[run]\nname = \"own\"\ncommand = [\"python3\", \"train.py\"]\n[retry]\nunknown = { attempts = 2, backoff = \"0s..0s\" }\n";
 
-/// Proves that model and optimizer in two files of a step are one checkpoint, with and without `adopt`: a retry continues from both, what a kill left of a
-/// later one is moved, a lost folder gets both back, what is recommended names both, and what is registered and exported is the model's file.
+/// Proves that model and optimizer in two files of a step are one checkpoint, with and without `adopt`: a retry
+/// continues from both, what a kill left of a later one is moved, a lost folder gets both back, what is recommended
+/// names both, and what is registered and exported is the model's file.
 #[test]
 fn model_and_optimizer_in_two_files_are_one_checkpoint() {
     for adopt in ["", "[checkpoint]\nadopt = [\"out/*.pkl\"]\n"] {

@@ -49,8 +49,8 @@ fn what_was_found_is_reported_as_json() {
     assert_eq!(found["path"], "trackway.toml");
 }
 
-/// A script that reads `rows.csv`, predicts `income`, prints its loss and saves what holds an optimizer's state every two of six steps. It dies at
-/// step 5, once.
+/// A script that reads `rows.csv`, predicts `income`, prints its loss and saves what holds an optimizer's state every
+/// two of six steps. It dies at step 5, once.
 const TRAIN: &str = r#"
 import csv, os, pickle, signal
 rows = list(csv.DictReader(open("rows.csv")))
@@ -69,8 +69,9 @@ while state["step"] < 6:
 open("scored.csv", "w").write("income\n1\n")
 "#;
 
-/// Proves that a run without a run file ends with what it showed and what comes next, as lines and as JSON, and that the run file of it has its command,
-/// its variables, its parameters, the data that it read with the label, and its checkpoints; and that it runs.
+/// Proves that a run without a run file ends with what it showed and what comes next, as lines and as JSON, and that
+/// the run file of it has its command, its variables, its parameters, the data that it read with the label, and its
+/// checkpoints; and that it runs.
 #[test]
 fn a_recorded_run_becomes_a_run_file() {
     let home = Home::with(&[("OMP_NUM_THREADS".to_owned(), "1".to_owned())]);
@@ -128,8 +129,8 @@ while step < 6:
         pickle.dump({"step": step, "model": [step], "optimizer": [0.1]}, open("checkpoint.pkl", "wb"))
 "#;
 
-/// Proves that after a resume that began again the option is named by which the script would have continued, and that its run file passes that option
-/// and so continues.
+/// Proves that after a resume that began again the option is named by which the script would have continued, and that
+/// its run file passes that option and so continues.
 #[test]
 fn the_option_to_continue_is_read_from_the_script() {
     let home = Home::new();
@@ -149,8 +150,8 @@ fn the_option_to_continue_is_read_from_the_script() {
     assert_eq!((&attempts[0]["resumed_from_step"], &attempts[0]["first_step"]), (&json!(4), &json!(5)));
 }
 
-/// Proves that a run file beside another folder names the folder that the run ran in, that an existing one stays, that a run which held a secret is refused, and
-/// one that does not exist is not found.
+/// Proves that a run file beside another folder names the folder that the run ran in, that an existing one stays, that
+/// a run which held a secret is refused, and one that does not exist is not found.
 #[test]
 fn a_run_is_written_elsewhere_or_not_at_all() {
     let home = Home::new();

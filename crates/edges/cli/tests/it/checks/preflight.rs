@@ -282,7 +282,8 @@ fn labels_that_disagree_block_the_launch() {
     assert!(text.contains("launched without pre-flight: in a hurry"), "{text}");
 }
 
-/// Proves that a test set without rows blocks the launch, and leakage checks alone, as it ends `data check` and `data leakage`, and is named.
+/// Proves that a test set without rows blocks the launch, and leakage checks alone, as it ends `data check` and
+/// `data leakage`, and is named.
 #[test]
 fn an_empty_test_set_blocks_the_launch() {
     let home = Home::new();
@@ -420,6 +421,31 @@ fn cost_is_reported_and_held_against_the_budget() {
         let answer = home.trackway(&["preflight", "run.toml", "--only", "cost", "--set", &budget]);
         assert_eq!(answer.code, 3, "{}", answer.stdout);
     }
+}
+
+/// Proves that pre-flight names what a launch refuses of its launcher, in the same words, with the same exit code, that
+/// an engine which the settings do not have is refused with the nearest one, and that nothing was launched.
+#[test]
+fn what_the_launcher_refuses_is_a_check() {
+    let home = Home::new();
+    home.has_gpus(1);
+    run_file(&home, "\n[resources]\ngpus = 3\n\n[launch]\nqueue = \"gpu\"\n");
+    let answer = home.trackway(&["preflight", "run.toml", "--json"]);
+    let report: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let offer = check(&report, "launch.offer");
+    assert_eq!((answer.code, offer["verdict"].as_str()), (3, Some("block")), "{report:#}");
+    let run = home.trackway(&["run", "run.toml"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    for (finding, key) in offer["findings"].as_array().unwrap().iter().zip(["launch.queue", "resources.gpus"])
+    {
+        let [message, action] = ["message", "action"].map(|name| finding[name].as_str().unwrap());
+        assert!(message.starts_with(&format!("`{key}` = ")), "{finding}");
+        assert!(run.stderr.contains(&format!("\n  {message}; {action}\n")), "{finding} {}", run.stderr);
+    }
+    let unknown = home.trackway(&["preflight", "run.toml", "--set", "launch.engine=locl"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("did you mean `local`?"), "{}", unknown.stderr);
+    assert!(home.sql("select * from training_attempts").is_empty());
 }
 
 /// Proves that a model that surely does not fit its device blocks, with what would make it fit.

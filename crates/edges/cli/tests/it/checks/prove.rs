@@ -250,8 +250,8 @@ for step in range(1, 10_000):
         log.write(f"step {step}\\n")
 "#;
 
-/// Proves that a script without the recorder is not applicable, with the reason, and that nothing in its folder has changed; where the system
-/// cannot keep it apart it is not launched at all.
+/// Proves that a script without the recorder is not applicable, with the reason, and that nothing in its folder has
+/// changed; where the system cannot keep it apart it is not launched at all.
 #[test]
 fn a_script_without_the_recorder_leaves_its_folder_as_it_was() {
     let home = Home::new();
@@ -345,8 +345,9 @@ fn the_rust_examples_are_equal() {
     }
 }
 
-/// Proves that a training can show all that a policy can require of an attempt: that it ended well, was checked before, read data that did not change,
-/// resumes to the same weights, and has everything that a resume needs in its checkpoint.
+/// Proves that a training can show all that a policy can require of an attempt: that it ended well, was checked before,
+/// read data that did not change, resumes to the same weights, and has everything that a resume needs in its
+/// checkpoint.
 #[test]
 fn a_training_shows_what_a_policy_requires_of_an_attempt() {
     let home = Home::new();

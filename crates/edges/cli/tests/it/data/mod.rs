@@ -57,6 +57,8 @@ fn a_layout_is_read_with_the_option_that_is_named() {
         let refused = home.trackway(&["data", "profile", name]);
         assert_eq!(refused.code, 3, "{name}: {}{}", refused.stdout, refused.stderr);
         assert!(refused.stdout.contains(option[0]), "{name}: {}", refused.stdout);
+        let refused = home.trackway(&["data", "drift", "--reference", name, "--current", name]);
+        assert!(refused.code == 3 && refused.stderr.contains(option[0]), "{name}: {}", refused.stderr);
         let read = [&["data", "profile", name, "--strict"], option].concat();
         assert_eq!(home.trackway(&read).code, 0, "{name}");
         let profile = home.json(&read);

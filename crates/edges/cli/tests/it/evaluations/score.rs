@@ -111,8 +111,8 @@ fn classes_and_amounts() {
     assert!(report["metrics"].as_object().unwrap().is_empty(), "one batch tells no latency: {report}");
 }
 
-/// Proves that the columns beside the predictions are written as they are in the file, and that numbers with a decimal comma get the point that
-/// predictions have.
+/// Proves that the columns beside the predictions are written as they are in the file, and that numbers with a decimal
+/// comma get the point that predictions have.
 #[test]
 fn values_are_copied_as_they_are() {
     let home = Home::new();

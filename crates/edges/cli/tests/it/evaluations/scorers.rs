@@ -176,8 +176,8 @@ fn the_model_of_an_evaluation_is_probed() {
     assert!(off["notes"].to_string().contains("the model was not probed"), "{}", off["notes"]);
 }
 
-/// Proves that a model that ends over a value that only a probe sends is evaluated, at the first launch: the probe has the line of the error,
-/// the log has none, and a gate over all probes is inconclusive with the reason.
+/// Proves that a model that ends over a value that only a probe sends is evaluated, at the first launch: the probe has
+/// the line of the error, the log has none, and a gate over all probes is inconclusive with the reason.
 #[test]
 fn a_probe_that_the_model_does_not_answer_is_its_result() {
     let fragile = MODEL.replace(

@@ -12,6 +12,7 @@ use crate::records::receipts::WEEKLY_REASONS;
 fn a_run_leaves_its_receipt_in_postgresql() {
     let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };
     let home = Home::new();
+    home.has_gpus(1);
     let url = cluster.url();
     home.write(
         "r.toml",

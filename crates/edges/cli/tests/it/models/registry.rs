@@ -153,8 +153,9 @@ fn a_version_reaches_production_through_its_evidence() {
     assert_eq!(home.trackway(&["registry", "register", "in/come", "--run", "last"]).code, 2);
 }
 
-/// Proves that gates which compare must have compared with what is in production; that production goes back one version at a time, and where
-/// nothing is left, that the refusal says what was in production when; and that what does not verify is not gone back to.
+/// Proves that gates which compare must have compared with what is in production; that production goes back one version
+/// at a time, and where nothing is left, that the refusal says what was in production when; and that what does not
+/// verify is not gone back to.
 #[test]
 fn production_goes_back_to_what_verifies() {
     let home = registered(
@@ -224,8 +225,8 @@ fn production_goes_back_to_what_verifies() {
     assert_eq!(home.trackway(&["registry", "rollback", "income"]).code, 6, "it does not go to and fro");
 }
 
-/// Proves that `--deploy` with a stage whose promotion copies nothing is refused before anything changes, with what to do instead, and that it copies what is in
-/// production already.
+/// Proves that `--deploy` with a stage whose promotion copies nothing is refused before anything changes, with what to
+/// do instead, and that it copies what is in production already.
 #[test]
 fn only_what_is_in_production_is_deployed() {
     let home = registered(1, GATES);
@@ -298,8 +299,8 @@ fn files_are_deployed_with_every_byte_checked() {
     assert!(wrong.code == 2 && wrong.stderr.contains("`inputs[0]` lacks"), "{}", wrong.stderr);
 }
 
-/// Proves that a rollback without `--deploy` says which version is served still, with a command that deploys the one in production, and that
-/// nothing is said where no other version is served.
+/// Proves that a rollback without `--deploy` says which version is served still, with a command that deploys the one in
+/// production, and that nothing is said where no other version is served.
 #[test]
 fn a_rollback_says_what_is_served_still() {
     let home = registered(2, GATES);
@@ -533,8 +534,8 @@ fn the_default_policy_is_strict() {
     assert_eq!(registry(&home, &["promote", "strict", "1"]).0, 0);
 }
 
-/// Proves that a policy can require what the attempt showed and how its evaluation was made, that each is met by what is written down of it, and that
-/// the refusal names what is missing and the keys that give it.
+/// Proves that a policy can require what the attempt showed and how its evaluation was made, that each is met by what
+/// is written down of it, and that the refusal names what is missing and the keys that give it.
 #[test]
 fn a_policy_asks_for_the_attempt_and_for_how_it_was_judged() {
     let strict = "gates = [\"quality\"]\napprovals = 0\nbaseline = \"optional\"\n\

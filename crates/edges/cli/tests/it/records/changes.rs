@@ -43,8 +43,8 @@ fn changes(diff: &Value) -> Vec<String> {
     diff["changes"].as_array().unwrap_or_else(|| panic!("{diff}")).iter().map(line).collect()
 }
 
-/// Proves that `explain`, `compare` and `postmortem` name the script with its lines and the keys of its configuration that changed since the
-/// last good run, first of all, and that runs of other lengths are not called the same result.
+/// Proves that `explain`, `compare` and `postmortem` name the script with its lines and the keys of its configuration
+/// that changed since the last good run, first of all, and that runs of other lengths are not called the same result.
 #[test]
 fn an_edited_script_and_configuration_are_named() {
     let home = trained("");
@@ -89,8 +89,8 @@ fn an_edited_script_and_configuration_are_named() {
     assert!(at("What changed") < at("Attempts"));
 }
 
-/// Proves that nothing is called different where nothing is, that the bytes of a file which are gone are named as missing, and that the same
-/// result is one of metrics that were compared.
+/// Proves that nothing is called different where nothing is, that the bytes of a file which are gone are named as
+/// missing, and that the same result is one of metrics that were compared.
 #[test]
 fn what_is_gone_is_not_known() {
     let home = trained("");
@@ -174,8 +174,8 @@ fn trained_in_git(files: &[(&str, &str)], code: i32) -> Home {
     home
 }
 
-/// Proves that a file which git ignores is compared, that without a change the rest is said not to be looked at, and that a deleted file is not called
-/// absent.
+/// Proves that a file which git ignores is compared, that without a change the rest is said not to be looked at, and
+/// that a deleted file is not called absent.
 #[test]
 fn what_git_ignores_is_compared() {
     let script = "import json\nprint('step 1 loss', json.load(open('local.json'))['loss'])\n";
@@ -197,8 +197,9 @@ fn what_git_ignores_is_compared() {
     assert_eq!(found, ["uncommitted gone.txt as committed deleted"]);
 }
 
-/// Proves without a repository that files which a script opens and its command does not name are compared, with the keys of settings and the columns
-/// and lines of tables, that outputs of a run are no change, and that repaired data opens a run that it blocked while a comment and unused code do not.
+/// Proves without a repository that files which a script opens and its command does not name are compared, with the
+/// keys of settings and the columns and lines of tables, that outputs of a run are no change, and that repaired data
+/// opens a run that it blocked while a comment and unused code do not.
 #[test]
 fn files_that_no_command_names_are_compared() {
     let home = Home::new();
@@ -281,8 +282,8 @@ fn documents_and_settings_open_no_blocked_run() {
     );
 }
 
-/// Proves in a repository that what runs wrote, whether git lists it or the command names it, is neither a change nor a repair, that a docstring is none,
-/// and that an edited file which git does not track is both.
+/// Proves in a repository that what runs wrote, whether git lists it or the command names it, is neither a change nor a
+/// repair, that a docstring is none, and that an edited file which git does not track is both.
 #[test]
 fn outputs_and_docstrings_open_no_blocked_run() {
     let script = "\"\"\"One.\n\nMore.\n\"\"\"\nimport sys, time\n\n\ndef read():\n    \"\"\"Reads.\"\"\"\n    return open('rows.txt').read().strip()\n\n\n\
@@ -358,8 +359,10 @@ fn in_a_shell(home: &Home, line: &str) -> i32 {
     shell.envs(set).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().code().unwrap()
 }
 
-/// Proves that the file which a shell writes the output of a run to, by `>` and by `tee`, opens no run that its data blocked, in a repository and without one, and does not count as a change
-/// since the last good run; that the same bytes written again and a new file which a word of a message only resembles open it neither; and that repaired data does.
+/// Proves that the file which a shell writes the output of a run to, by `>` and by `tee`, opens no run that its data
+/// blocked, in a repository and without one, and does not count as a change since the last good run; that the same
+/// bytes written again and a new file which a word of a message only resembles open it neither; and that repaired data
+/// does.
 #[test]
 fn a_redirected_output_is_no_change() {
     for (has_git, redirect) in
@@ -429,8 +432,9 @@ fn documents_and_settings_let_no_new_run_through() {
     assert_eq!(home.sql("select * from training_attempts").len(), 2);
 }
 
-/// Proves that what the evidence of a failure names comes first: a column that was renamed, and a value of the settings, which is not taken for data; that
-/// a script without Trackway's package is not to be rehearsed; and that a run which its data blocked says what it waits for.
+/// Proves that what the evidence of a failure names comes first: a column that was renamed, and a value of the
+/// settings, which is not taken for data; that a script without Trackway's package is not to be rehearsed; and that a
+/// run which its data blocked says what it waits for.
 #[test]
 fn what_a_failure_names_comes_first() {
     let script = "import csv, sys\n\
@@ -631,8 +635,8 @@ fn repaired_data_opens_a_blocked_run() {
     assert_eq!(events.len(), 2);
 }
 
-/// Proves that data which is repaired while the attempt that it stops ends lets the run continue, that data which stopped an attempt before does not,
-/// and that the retry passes pre-flight again.
+/// Proves that data which is repaired while the attempt that it stops ends lets the run continue, that data which
+/// stopped an attempt before does not, and that the retry passes pre-flight again.
 #[test]
 fn data_that_changed_is_tried_once() {
     let end = "echo 'pandas.errors.ParserError: Error tokenizing data. C error: Expected 2 fields in line 3, saw 3' >&2; exit 1";
@@ -672,8 +676,8 @@ fn data_that_changed_is_tried_once() {
     assert_eq!(home.sql("select * from training_attempts").len(), 1, "pre-flight blocks the retry");
 }
 
-/// Proves that a script which does not continue from its checkpoint is reported at its first steps, not at its end, and is ended there where the
-/// run file wants it.
+/// Proves that a script which does not continue from its checkpoint is reported at its first steps, not at its end, and
+/// is ended there where the run file wants it.
 #[test]
 fn a_wrong_resume_is_said_at_its_first_step() {
     let home = Home::new();
@@ -708,8 +712,9 @@ fn a_wrong_resume_is_said_at_its_first_step() {
     assert!(at("wrong_resume") < at("ended"));
 }
 
-/// Proves that a script which reads its checkpoint and begins again, and one that continues from a file which `adopt` does not name, are ended at their
-/// first steps, and that one which continues is not: one that prints step 0 at each start, and one that counts the batches of an evaluation before.
+/// Proves that a script which reads its checkpoint and begins again, and one that continues from a file which `adopt`
+/// does not name, are ended at their first steps, and that one which continues is not: one that prints step 0 at each
+/// start, and one that counts the batches of an evaluation before.
 #[test]
 fn a_resume_is_judged_by_its_first_steps_whatever_was_read() {
     let script = r#"
@@ -767,8 +772,8 @@ while s < 120:
     }
 }
 
-/// Proves that a variable which the script reads and whose value is not stored is named when a resume has another one, and by `explain`, and that its
-/// value is stored nowhere.
+/// Proves that a variable which the script reads and whose value is not stored is named when a resume has another one,
+/// and by `explain`, and that its value is stored nowhere.
 #[test]
 fn a_changed_variable_is_named() {
     let home = Home::new();

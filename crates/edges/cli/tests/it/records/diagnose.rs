@@ -33,8 +33,9 @@ fn diagnosed(home: &Home, options: &[&str], code: i32) -> Value {
     serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {}", answer.stdout))
 }
 
-/// Proves that the rank that did not join is named by the first attempt and by the diagnosis, that the finding is evidence of the attempt in `explain`, the post-mortem and
-/// the ledger, also in one that is rebuilt, and that no training attempt was added.
+/// Proves that the rank that did not join is named by the first attempt and by the diagnosis, that the finding is
+/// evidence of the attempt in `explain`, the post-mortem and the ledger, also in one that is rebuilt, and that no
+/// training attempt was added.
 #[test]
 fn a_hang_names_the_rank_that_did_not_join() {
     let home = Home::new();

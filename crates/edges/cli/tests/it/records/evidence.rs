@@ -14,6 +14,7 @@ const STEPS: u64 = 240;
 /// A wine classifier that was killed at a step and completed; none where it is not built.
 pub fn killed_once(home: &Home) -> Option<Trained> {
     let wine = wine_mlp()?;
+    home.has_gpus(1);
     let text = format!(
         "[run]\nname = \"wine\"\ncommand = [\"{}\", \"--steps\", \"{STEPS}\", \"--step-millis\", \"6\"]\nseed = 17\n\
          [checkpoint]\nevery = {{ steps = 40 }}\nkeep = {{ last = 3 }}\n\
@@ -299,9 +300,9 @@ fn the_code_comes_from_the_origin() {
     assert!(folder.join("code/train.sh").is_file() && again.stdout.contains("0.375"), "{}", again.stdout);
 }
 
-/// Proves that changes which were not committed are kept and applied, untracked files too, after the working tree changed again; that a file which
-/// only the command names is compared by hash and copied; that neither evaluator nor tasks have to be there; and that what changed since
-/// is named as what cannot be rebuilt.
+/// Proves that changes which were not committed are kept and applied, untracked files too, after the working tree
+/// changed again; that a file which only the command names is compared by hash and copied; that neither evaluator nor
+/// tasks have to be there; and that what changed since is named as what cannot be rebuilt.
 #[test]
 fn changes_that_were_not_committed_are_reproduced() {
     let home = Home::new();

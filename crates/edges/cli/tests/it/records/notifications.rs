@@ -5,11 +5,12 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use trackway_api::contract::catalogue::DOCUMENTS;
 
 use crate::evaluations::{GOOD, write_job};
-use crate::harness::Home;
+use crate::harness::{Home, files_below, signal};
 use crate::validate::faults;
 
 /// What a server of a test does with a request.
@@ -277,7 +278,8 @@ fn a_tick_sends_the_notices_of_its_home() {
     assert_eq!(documents.try_iter().count(), 1);
 }
 
-/// Proves that a notice that was not delivered is sent although the ledger was lost and rebuilt, once, and that one that arrived is not sent again.
+/// Proves that a notice that was not delivered is sent although the ledger was lost and rebuilt, once, and that one
+/// that arrived is not sent again.
 #[test]
 fn a_notice_survives_the_loss_of_the_ledger() {
     let (address, documents) = server(Does::FailFirst(4));
@@ -304,6 +306,62 @@ fn a_notice_survives_the_loss_of_the_ledger() {
     assert_eq!(documents.try_iter().count(), 0);
 }
 
+/// The count of an action of a duty.
+fn count(duty: &Value, action: &str) -> Option<u64> {
+    let counts = duty["counts"].as_array().unwrap();
+    counts.iter().find(|one| one["action"] == action).and_then(|one| one["count"].as_u64())
+}
+
+/// Proves that a notice of which nothing shows whether it arrived, since its supervisor was killed while it was sent,
+/// is named when the ledger is rebuilt: it may come twice.
+#[test]
+fn a_notice_that_was_being_sent_is_named_by_a_rebuild() {
+    let (address, documents) = server(Does::Hang);
+    let home = home(&address, "echo 'step 1: loss 0.5'\n");
+    let mut supervisor = home.spawn(&["run", "hooked.toml", "--skip-preflight", "--why", "a test"]);
+    assert_eq!(documents.recv_timeout(Duration::from_secs(60)).unwrap()["about"], "end");
+    signal(&supervisor, Signal::SIGKILL);
+    supervisor.wait().unwrap();
+    for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+        let _ = std::fs::remove_file(home.state().join(name));
+    }
+    let rebuilt = home.json(&["doctor", "rebuild"]);
+    assert_eq!(rebuilt["may_be_sent_again_count"], 1, "{rebuilt}");
+    assert_eq!(home.sql("select state, tries from outbox"), [json!({ "state": "waiting", "tries": 1 })]);
+    let again = home.json(&["doctor", "rebuild"]);
+    assert_eq!(again["may_be_sent_again_count"], 0, "{again}");
+}
+
+/// Proves that a notice which waited in a ledger of version 26, which kept no copies, gets one by a tick, so that it is
+/// still there when the ledger was lost and rebuilt.
+#[test]
+fn a_notice_of_an_earlier_version_gets_a_copy() {
+    let home = Home::new();
+    let folder = home.state().join("runs/run_00000000000000000000000001");
+    std::fs::create_dir_all(folder.join("ledger")).unwrap();
+    let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
+    ledger.execute_batch(&trackway_ledger::conformance::migrations::filled(26, false)).unwrap();
+    drop(ledger);
+    let dry = duty(&home.json(&["tick", "--dry-run"]));
+    let is_copy = |path: &std::path::PathBuf| path.to_string_lossy().contains("notice-");
+    let copies = || files_below(&folder).into_iter().filter(is_copy);
+    assert_eq!((count(&dry, "copies_written"), copies().count()), (Some(1), 0), "{dry}");
+    let ticked = duty(&home.json(&["tick"]));
+    assert_eq!((count(&ticked, "copies_written"), copies().count()), (Some(1), 1), "{ticked}");
+    assert_eq!(count(&ticked, "notices_tried"), Some(0), "{ticked}");
+    assert_eq!(home.run_script(&["--skip-preflight", "--why", "a test"], "true").0, 0);
+    for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+        let _ = std::fs::remove_file(home.state().join(name));
+    }
+    // Of a run of version 26 that this folder alone shows, the files have no plan.
+    let rebuilt = home.trackway(&["doctor", "rebuild", "--json"]);
+    let report: Value = serde_json::from_str(&rebuilt.stdout).unwrap();
+    assert_eq!(report["may_be_sent_again_count"], 0, "how its last try ended is known: {report}");
+    let waiting = home.sql("select notice_id, last_failure from outbox where state = 'waiting'");
+    assert_eq!(waiting[0]["notice_id"], "run_00000000000000000000000001:end:2", "{}", rebuilt.stderr);
+    assert_eq!(waiting[0]["last_failure"], "it answered with status 503");
+}
+
 /// Proves that what a supervisor could not deliver waits in the ledger, that a dry run of a tick says so and sends nothing, and that a tick
 /// sends it, once.
 #[test]
@@ -317,7 +375,7 @@ fn a_tick_delivers_what_a_supervisor_could_not() {
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
     ledger.execute("update outbox set next_try_at = 0", []).unwrap();
     let dry = duty(&home.json(&["tick", "--dry-run"]));
-    assert_eq!(dry["outcome"], "due", "{dry}");
+    assert_eq!((&dry["outcome"], count(&dry, "notices_tried")), (&json!("due"), Some(1)), "{dry}");
     assert!(dry["lines"][0].as_str().unwrap().contains("(end) of run run_"), "{dry}");
     assert!(
         dry.to_string().contains("would be sent to http://127.0.0.1:") && !dry.to_string().contains("s3cret")
@@ -325,6 +383,8 @@ fn a_tick_delivers_what_a_supervisor_could_not() {
     assert_eq!(documents.try_iter().count(), 0);
     let ticked = duty(&home.json(&["tick"]));
     assert_eq!(ticked["outcome"], "done", "{ticked}");
+    let counts = ["notices_tried", "notices_delivered", "notices_given_up"].map(|it| count(&ticked, it));
+    assert_eq!(counts, [Some(1), Some(1), Some(0)], "{ticked}");
     assert!(ticked["lines"][0].as_str().unwrap().contains("was taken by"), "{ticked}");
     assert_eq!(documents.recv_timeout(Duration::from_secs(20)).unwrap()["about"], "end");
     assert_eq!(outbox(), [json!({ "state": "delivered", "tries": 2 })]);

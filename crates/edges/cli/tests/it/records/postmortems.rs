@@ -141,8 +141,8 @@ fn a_killed_run_has_a_post_mortem() {
     assert_eq!(body(&printed.stdout), body(&markdown), "the alias prints the same text");
 }
 
-/// Proves that the text of an explanation names the steps that were lost in all attempts of a run, of an attempt that lost none, too, and that it says
-/// so where they are not all of the attempt that is explained.
+/// Proves that the text of an explanation names the steps that were lost in all attempts of a run, of an attempt that
+/// lost none, too, and that it says so where they are not all of the attempt that is explained.
 #[test]
 fn steps_lost_in_all_attempts_are_explained() {
     for (kill_count, of_last, of_first) in [
@@ -169,8 +169,9 @@ fn steps_lost_in_all_attempts_are_explained() {
     }
 }
 
-/// Proves that a post-mortem names changed settings and the plan that was tried, that lost steps of a script without a checkpoint are those that
-/// the next attempt trained again, and all of the last attempt, as the explanation has it too; and that an amendment counters the reason.
+/// Proves that a post-mortem names changed settings and the plan that was tried, that lost steps of a script without a
+/// checkpoint are those that the next attempt trained again, and all of the last attempt, as the explanation has it
+/// too; and that an amendment counters the reason.
 #[test]
 fn what_is_not_known_is_not_guessed() {
     let home = Home::new();
@@ -255,7 +256,8 @@ fn a_changed_receipt_is_in_the_post_mortem() {
     has_all(&read_page(&home.path().join("small.html")), &["1 digest differs from what was sealed"]);
 }
 
-/// Proves that a run which did not fail has a post-mortem that says so, and one that was never launched what forbade it; and that no output replaces the ledger.
+/// Proves that a run which did not fail has a post-mortem that says so, and one that was never launched what forbade
+/// it; and that no output replaces the ledger.
 #[test]
 fn runs_that_did_not_fail_say_so() {
     let home = Home::new();

@@ -54,13 +54,40 @@ fn a_missing_ledger_is_made_again_with_the_same_digests() {
     let rebuilt = home.json(&["doctor", "rebuild"]);
     assert_eq!(rebuilt["failed"].as_array().map(Vec::len), Some(0), "{rebuilt}");
     assert_eq!((&rebuilt["run_count"], &rebuilt["receipt_count"]), (&3.into(), &4.into()), "{rebuilt}");
-    assert!(!rebuilt["missing"].as_array().unwrap().is_empty(), "what only a ledger knows is named");
+    assert_eq!(rebuilt["missing"], Value::Array(Vec::new()), "nothing is named that was never there");
+    assert!(rebuilt["not_known"].to_string().contains("events that are part of no receipt"), "{rebuilt}");
     assert_eq!(snapshot(&home), before);
     assert_eq!(home.json(&["doctor"])["healthy"], true);
     let again = home.json(&["doctor", "rebuild"]);
     assert_eq!((&again["found"], &again["receipt_count"]), (&"sound".into(), &0.into()), "{again}");
+    assert_eq!(again["not_known"], Value::Array(Vec::new()), "{again}");
+    let shown = home.trackway(&["doctor", "rebuild"]).stdout;
+    assert!(shown.ends_with("3 runs found, nothing to restore\n"), "{shown}");
     assert_eq!(snapshot(&home), before);
     assert_eq!(home.trackway(&["run", "--", "true"]).code, 0, "the ledger takes new runs");
+}
+
+/// Proves that what was in the lost ledger alone is named with its number, where the files show that it was there:
+/// imported runs, and the lists of files of data.
+#[test]
+fn what_is_lost_is_named() {
+    let home = Home::new();
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../storage/ledger/tests/vectors/import/mlruns");
+    let imported = home.json(&["import", "mlflow", vectors])["imported_count"].as_u64().unwrap();
+    home.write("d.csv", "x,y\n1,2\n3,4\n");
+    home.write(
+        "r.toml",
+        "[run]\nname = \"d\"\ncommand = [\"cat\", \"d.csv\"]\n[data.train]\npath = \"d.csv\"\n",
+    );
+    assert_eq!(home.trackway(&["run", "r.toml", "--skip-preflight", "--why", "a test"]).code, 0);
+    lose(&home);
+    let rebuilt = home.json(&["doctor", "rebuild"]);
+    let missing: Vec<&str> =
+        rebuilt["missing"].as_array().unwrap().iter().map(|what| what.as_str().unwrap()).collect();
+    let runs = format!("{imported} imported runs: import them again");
+    assert!(imported > 1 && missing.len() == 2 && missing[0].starts_with(&runs), "{rebuilt}");
+    assert!(missing[1].starts_with("the lists of files of 1 data set ("), "{rebuilt}");
+    assert_eq!(rebuilt["failed"], Value::Array(Vec::new()), "{rebuilt}");
 }
 
 /// Proves that receipts are computed from the attempts' folders where nothing was kept of them, with the same reasons.

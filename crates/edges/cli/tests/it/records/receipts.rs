@@ -98,6 +98,7 @@ fn printed_json_lines_become_metrics() {
 #[test]
 fn the_query_of_a_week_runs() {
     let home = Home::new();
+    home.has_gpus(2);
     let file = home.write(
         "trackway.toml",
         "[run]\nname = \"r\"\nmodel_family = \"reasoning\"\ncommand = [\"true\"]\n[resources]\ngpus = 2\n",

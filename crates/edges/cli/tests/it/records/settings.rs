@@ -67,6 +67,29 @@ fn what_a_file_sets_holds() {
     assert!(refused.code != 0 && refused.stderr.contains("more than 2 columns"), "{}", refused.stderr);
 }
 
+/// Proves that an engine of a settings file is listed by `config`, that it launches the run which names it, on as many
+/// GPUs as its settings have, and that its name is in the receipt and in `explain`.
+#[test]
+fn an_engine_of_the_settings_launches() {
+    let home = Home::new();
+    write(&home, USER_FILE, "[engines.workstation]\nkind = \"local\"\ngpus = 2\n");
+    let config = home.json(&["config"]);
+    let value = |key: &str| {
+        let mut settings = config["settings"].as_array().unwrap().iter();
+        settings.find(|setting| setting["key"] == key).map(|setting| setting["value"].clone())
+    };
+    assert_eq!(value("engines.workstation.kind"), Some("local".into()));
+    assert_eq!(value("engines.workstation.gpus"), Some(2.into()));
+    let text = "[run]\nname = \"r\"\ncommand = [\"true\"]\n[resources]\ngpus = 2\n[launch]\nengine = \"workstation\"\n";
+    home.write("r.toml", text);
+    let ran = home.trackway(&["run", "r.toml"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let rows = home.sql("select launcher, engine_instance from training_attempts");
+    assert_eq!(rows, [serde_json::json!({ "launcher": "local", "engine_instance": "workstation" })]);
+    let explained = home.trackway(&["explain", "last"]).stdout;
+    assert!(explained.contains("workstation (local) on "), "{explained}");
+}
+
 /// Proves that a settings file with a mistake stops a command, with file, line and what to write.
 #[test]
 fn a_mistake_in_a_settings_file_has_a_line() {

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::harness::BINARY;
 
-/// Proves that cause, first evidence, safe checkpoint, what changed, cost and next step are right for at least 99 % of the answers about thirty
-/// mechanisms in plain loops, and that no sentence contradicts the truth.
+/// Proves that cause, first evidence, safe checkpoint, what changed, cost and next step are right for at least 99 % of
+/// the answers about thirty mechanisms in plain loops, and that no sentence contradicts the truth.
 #[test]
 fn an_engineer_understands_each_failure() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/smell/smell.py");

@@ -32,8 +32,14 @@ fn a_tick_seals_what_ended_without_a_supervisor() {
     });
     assert_eq!((&dry["outcome"], sealed()), (&json!("due"), 0));
     assert!(dry["lines"][0].as_str().unwrap().ends_with("has ended without a supervisor"), "{dry}");
+    let one_sealed = json!([
+        { "action": "attempts_sealed", "count": 1 },
+        { "action": "evaluations_ended", "count": 0 },
+    ]);
+    assert_eq!(dry["counts"], one_sealed, "{dry}");
     let done = duty(&home.json(&["tick"]), "reap");
     assert_eq!((&done["outcome"], sealed()), (&json!("done"), 1), "{done}");
+    assert_eq!(done["counts"], one_sealed, "{done}");
     assert!(done["lines"].to_string().contains("had ended without a supervisor: completed"), "{done}");
     let again = home.json(&["tick"]);
     for name in ["reap", "approvals", "pins", "outbox", "prune"] {

@@ -131,8 +131,8 @@ fn runs_are_sorted_by_what_evaluations_found() {
     assert!(wrong.code == 2 && wrong.stderr.contains("did you mean `eval.grade`?"), "{}", wrong.stderr);
 }
 
-/// Proves that what was left out of an output is in `explain` with its number and line and on stderr of `logs`, that it makes a strict reading
-/// fail, and that nothing does where all was read.
+/// Proves that what was left out of an output is in `explain` with its number and line and on stderr of `logs`, that it
+/// makes a strict reading fail, and that nothing does where all was read.
 #[test]
 fn what_is_left_out_of_an_output_is_said() {
     let home = Home::new();

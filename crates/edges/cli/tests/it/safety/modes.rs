@@ -137,8 +137,8 @@ fn an_open_home_is_closed() {
     assert_eq!(["", "thesis", "data"].map(|name| mode(&home.state().join(name))), [0o755; 3]);
 }
 
-/// Proves that an exit record which another user can have written seals nothing while the shim lives, that it is named once the shim is gone, and that
-/// the attempt is judged without it when it was removed.
+/// Proves that an exit record which another user can have written seals nothing while the shim lives, that it is named
+/// once the shim is gone, and that the attempt is judged without it when it was removed.
 #[test]
 fn a_record_that_others_can_write_is_not_believed() {
     let home = Home::new();

@@ -79,8 +79,9 @@ fn a_secret_leaves_through_no_channel() {
     assert_eq!(kept[0]["n"], 1);
 }
 
-/// Proves that the value of an option is hidden in the command and its parameters, that ordinary values of such options and of given parameters are kept,
-/// and that of a run whose parameter or tag had a secret no run file is proposed, as none can be written.
+/// Proves that the value of an option is hidden in the command and its parameters, that ordinary values of such options
+/// and of given parameters are kept, and that of a run whose parameter or tag had a secret no run file is proposed, as
+/// none can be written.
 #[test]
 fn options_and_parameters_keep_what_is_ordinary() {
     let home = Home::new();

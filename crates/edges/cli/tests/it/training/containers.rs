@@ -1,5 +1,5 @@
-//! `[container]`: what the engine is given, the image that is checked, and the receipt. The engine is a program that executes the command on
-//! this machine, with the folder and the variables that it was given and no others.
+//! `[container]`: what the engine is given, the image that is checked, and the receipt. The engine is a program that
+//! executes the command on this machine, with the folder and the variables that it was given and no others.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -64,7 +64,8 @@ fn log(engine: &tempfile::TempDir) -> Vec<String> {
 }
 
 /// Proves that a run with an image runs in a container of the engine: the image is pulled once and checked, the folders are those of the
-/// run, only the run's variables are passed on, and the receipt has the metrics and the digest as those of any run, without the packages of this machine.
+/// run, only the run's variables are passed on, and the receipt has the metrics and the digest as those of any run,
+/// without the packages of this machine.
 #[test]
 fn a_run_in_a_container_has_the_same_receipt() {
     let (home, engine) = home(Some(&format!("[\"nets@sha256:{DIGEST}\"]")));
@@ -95,8 +96,8 @@ fn a_run_in_a_container_has_the_same_receipt() {
     assert_eq!((loss.len(), &loss[0]["value"]), (2, &json!(0.5)), "{loss:?}");
 }
 
-/// Proves that nothing is launched with another image, with one that cannot be had, without a digest, and without an engine, and that each error
-/// says what to do; and that an image that something else starts is only recorded.
+/// Proves that nothing is launched with another image, with one that cannot be had, without a digest, and without an
+/// engine, and that each error says what to do; and that an image that something else starts is only recorded.
 #[test]
 fn what_is_wrong_with_an_image_is_said_before_a_launch() {
     let (changed, engine) = home(Some("[\"nets@sha256:beef\"]"));

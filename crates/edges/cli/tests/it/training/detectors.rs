@@ -169,8 +169,9 @@ fn a_bare_command_is_warned_about_a_lost_loss() {
     assert!(page.contains("learning rate ÷ 10"), "{page}");
 }
 
-/// Proves that what a check had found on the same data before it was skipped is the first likely cause of a NaN and the first advice, with the file and the
-/// row, that a blocked run shows it as its evidence, and that nothing is to be resumed from a checkpoint that is not there.
+/// Proves that what a check had found on the same data before it was skipped is the first likely cause of a NaN and the
+/// first advice, with the file and the row, that a blocked run shows it as its evidence, and that nothing is to be
+/// resumed from a checkpoint that is not there.
 #[test]
 fn what_a_skipped_check_had_found_is_the_likely_cause() {
     let home = Home::new();

@@ -116,8 +116,8 @@ fn a_rust_program_that_hangs_is_named_by_its_kernel_call() {
     assert_eq!(dump["processes"][0]["program"], serde_json::json!([]), "{dump}");
 }
 
-/// Proves that a script that hangs before its first step is ended as hung: after `hang_after` without output, or after `start_within` although it
-/// prints.
+/// Proves that a script that hangs before its first step is ended as hung: after `hang_after` without output, or after
+/// `start_within` although it prints.
 #[test]
 fn a_start_that_hangs_is_ended() {
     for (limit, script) in [

@@ -29,8 +29,8 @@ fn findings(page: &Value) -> Vec<String> {
     found.iter().map(|finding| finding["found_by"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Proves which health each kind of training has that ends by itself, often and seldom printed, and that only what is good reads that no action
-/// is needed.
+/// Proves which health each kind of training has that ends by itself, often and seldom printed, and that only what is
+/// good reads that no action is needed.
 #[test]
 fn what_completed_is_not_taken_for_good() {
     let falls = "line = f'step {step} loss {2.3 / (1 + step / 40) + 0.02 * n:.5f}'";
@@ -89,8 +89,8 @@ fn what_completed_is_not_taken_for_good() {
     }
 }
 
-/// Proves that an accuracy which stays at the fraction of the largest class that pre-flight counted is that of a model that guesses, and that the data is
-/// named; and that at another one it is only a loss that does not fall.
+/// Proves that an accuracy which stays at the fraction of the largest class that pre-flight counted is that of a model
+/// that guesses, and that the data is named; and that at another one it is only a loss that does not fall.
 #[test]
 fn the_largest_class_of_the_data_is_known() {
     for (of_fifty, found_by) in [(29, "chance_level"), (35, "plateau")] {
@@ -142,7 +142,8 @@ fn weights_that_never_move_are_found_in_changing_files() {
     }
 }
 
-/// Proves that a run which completes with a health that its starter refuses ends with 5, and that the health of a killed training counts as well.
+/// Proves that a run which completes with a health that its starter refuses ends with 5, and that the health of a
+/// killed training counts as well.
 #[test]
 fn a_starter_refuses_a_health() {
     let guess = script(300, 1, "line = f'step {step} loss {math.log(10) + 0.01 * n:.5f}'");
@@ -160,8 +161,8 @@ fn a_starter_refuses_a_health() {
     assert_eq!(home.json(&["explain", "last"])["health"]["health"], "ok");
 }
 
-/// Proves that a run whose health is suspect is not what later ones are compared with, until a person vouches for it, and that a tag which the
-/// run was started with does not count as that.
+/// Proves that a run whose health is suspect is not what later ones are compared with, until a person vouches for it,
+/// and that a tag which the run was started with does not count as that.
 #[test]
 fn only_a_good_run_is_compared_with() {
     let home = Home::new();
@@ -184,8 +185,8 @@ fn only_a_good_run_is_compared_with() {
     assert!(blessed["next_actions"].to_string().contains("no action is needed"));
 }
 
-/// Proves that the checkpoints of a model that guesses are unsafe, that nothing is started from them, and that a version of a broken attempt is not
-/// promoted by the default policy.
+/// Proves that the checkpoints of a model that guesses are unsafe, that nothing is started from them, and that a
+/// version of a broken attempt is not promoted by the default policy.
 #[test]
 fn weights_of_a_broken_attempt_go_nowhere() {
     let home = Home::new();
@@ -208,8 +209,9 @@ fn weights_of_a_broken_attempt_go_nowhere() {
     assert!(promoted.stderr.contains("registry.health") || promoted.stdout.contains("registry.health"));
 }
 
-/// Proves which part decides about which use of weights by the one function, that each use has such a part, and that one which no longer does is missed.
-/// That none decides by itself is ensured by the compiler: only `Weights` does, and the marks in the log are private.
+/// Proves which part decides about which use of weights by the one function, that each use has such a part, and that
+/// one which no longer does is missed. That none decides by itself is ensured by the compiler: only `Weights` does, and
+/// the marks in the log are private.
 #[test]
 fn who_asks_whether_weights_may_be_used() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
@@ -255,7 +257,8 @@ fn who_asks_whether_weights_may_be_used() {
     assert_eq!(asking, expected);
 }
 
-/// Proves that no other training starts with weights of a broken attempt although its checkpoint is safe, until a person vouches for the run.
+/// Proves that no other training starts with weights of a broken attempt although its checkpoint is safe, until a
+/// person vouches for the run.
 #[test]
 fn nothing_starts_with_weights_of_a_broken_attempt() {
     let home = Home::new();

@@ -99,6 +99,7 @@ impl Line {
 /// A run file with the ladder 1 %, 10 %, 100 % and some data, and its name.
 fn run_file(home: &Home, mode: &str, rungs: &str) -> String {
     let binary = home.program();
+    home.has_gpus(2);
     home.write("valid.csv", "x,y\n1,4\n2,7\n");
     let text = format!(
         "[run]\nname = \"{mode}\"\ncommand = [\"{}\", \"training::ladder::script\", \"--exact\", \"--nocapture\"]\nseed = 17\n\

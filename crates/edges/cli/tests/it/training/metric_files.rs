@@ -32,8 +32,9 @@ with open("lightning_logs/version_0/metrics.csv", "a") as out:
 print("train_loss=0.0100")
 "#;
 
-/// Proves that metrics and settings of such files are recorded once, with their steps, in place of what was printed of the same name; that a value
-/// of the command counts before that of a file; and that a table of data and a row which was cut are said to be left out.
+/// Proves that metrics and settings of such files are recorded once, with their steps, in place of what was printed of
+/// the same name; that a value of the command counts before that of a file; and that a table of data and a row which
+/// was cut are said to be left out.
 #[test]
 fn files_of_metrics_are_recorded() {
     let home = Home::new();

@@ -45,8 +45,8 @@ fn a_script_that_is_taken_away_is_launched_again() {
     assert_eq!(ends(&home), ["preempted process.sigterm_preempts", "completed process.exit_0"]);
 }
 
-/// Proves that SIGTERM to the supervisor, as at every shutdown, leaves the run waiting, and that `resume --all` continues it without a terminal
-/// and leaves alone what has ended.
+/// Proves that SIGTERM to the supervisor, as at every shutdown, leaves the run waiting, and that `resume --all`
+/// continues it without a terminal and leaves alone what has ended.
 #[test]
 fn a_shutdown_leaves_the_run_for_the_next_boot() {
     let home = home();

@@ -35,8 +35,9 @@ fn ends(run: Child, code: i32) {
     assert_eq!(ended.code, code, "{}{}", ended.stdout, ended.stderr);
 }
 
-/// Proves that of four runs of a queue of two never more than two run at once, that the others are shown as waiting with their queue, that all
-/// four complete, and that nothing of a run begins before it has its place.
+/// Proves that of four runs of a queue of two never more than two run at once, that the others are shown as waiting
+/// with their queue and their place in it, that all four complete, and that nothing of a run begins before it has its
+/// place.
 #[test]
 fn no_more_runs_than_places() {
     let home = home(2);
@@ -56,7 +57,12 @@ fn no_more_runs_than_places() {
         "{sample}"
     );
     let explained = home.trackway(&["explain", waiting[0]["name"].as_str().unwrap()]);
-    assert!(explained.stdout.contains("waiting for queue gpu (2 running)"), "{}", explained.stdout);
+    assert!(explained.stdout.contains(" of 2 in queue gpu, 2 may run (2 running)"), "{}", explained.stdout);
+    let listed = home.json(&["runs", "--where", "state = 'waiting'"]);
+    let mut places: Vec<&Value> =
+        listed.as_array().unwrap().iter().map(|run| &run["queue"]["place"]).collect();
+    places.sort_by_key(|place| place.as_u64());
+    assert_eq!(places, [&json!(1), &json!(2)], "{listed}");
     home.go();
     runs.into_iter().for_each(|run| ends(run, 0));
     let counts = std::fs::read_to_string(home.path().join("counts")).unwrap();
@@ -85,7 +91,8 @@ fn a_killed_run_frees_its_place() {
     ends(second, 0);
 }
 
-/// Proves that the place of a run stays taken by its rehearsal where the supervisor is killed meanwhile, and is free once the rehearsal has ended.
+/// Proves that the place of a run stays taken by its rehearsal where the supervisor is killed meanwhile, and is free
+/// once the rehearsal has ended.
 #[test]
 fn a_rehearsal_holds_the_place_of_its_run() {
     let home = home(1);
@@ -112,7 +119,9 @@ fn a_rehearsal_holds_the_place_of_its_run() {
     ends(second, 0);
 }
 
-/// Proves that `watch` of a run that waits for a place says that no process supervises it once its supervisor was killed, with what to do, and ends.
+/// Proves that every view of a run that waits for a place says that no process supervises it once its supervisor was
+/// killed, with what to do, that `watch` then ends, that the one behind it does not wait for it, and that a resume
+/// continues it.
 #[test]
 fn a_wait_without_a_supervisor_is_said() {
     let home = home(1);
@@ -120,19 +129,36 @@ fn a_wait_without_a_supervisor_is_said() {
     eventually("the script", || home.path().join("began").exists().then_some(()));
     let mut second = queued(&home, "second", "true");
     eventually("the second in the line", || (count(&home, "queue_joined") == 1).then_some(()));
+    let third = queued(&home, "third", "true");
+    eventually("the third in the line", || (count(&home, "queue_joined") == 2).then_some(()));
     assert_eq!(home.json(&["watch", "second", "--once"])["unsupervised"], false);
     signal(&second, Signal::SIGKILL);
     second.wait().unwrap();
-    let watched = home.trackway(&["watch", "second"]);
-    assert_eq!(watched.code, 0, "{}", watched.stderr);
-    assert!(watched.stdout.contains("no process supervises it"), "{}", watched.stdout);
-    assert!(watched.stdout.contains("trackway resume run_"), "{}", watched.stdout);
+    for command in ["watch", "explain", "attempts"] {
+        let shown = home.trackway(&[command, "second"]);
+        let text = shown.stdout + &shown.stderr;
+        assert_eq!(shown.code, 0, "{command}: {text}");
+        assert!(text.contains("no process supervises it"), "{command}: {text}");
+        assert!(text.contains("trackway resume run_"), "{command}: {text}");
+    }
+    let listed = home.trackway(&["runs"]);
+    assert!(listed.stdout.contains("waiting, no process supervises it"), "{}", listed.stdout);
+    assert!(listed.stderr.contains("trackway resume run_"), "{}", listed.stderr);
+    let listed = home.json(&["runs", "--where", "name = 'second'"]);
+    assert_eq!((&listed[0]["unsupervised"], &listed[0]["queue"]["place"]), (&json!(true), &Value::Null));
+    let explained = home.json(&["explain", "second"]);
+    assert_eq!(explained["run"]["unsupervised"], true, "{explained}");
+    let behind = home.json(&["watch", "third", "--once"]);
+    assert_eq!((&behind["queue"]["place"], &behind["queue"]["waiting"]), (&json!(1), &json!(1)), "{behind}");
     home.go();
     ends(first, 0);
+    ends(third, 0);
+    let resumed = home.trackway(&["resume", "second"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
 }
 
-/// Proves that Ctrl-C ends a run that waits at once, as a stopped run that can be explained and that a resume continues; that `--detach` does not wait for a place;
-/// and that `trackway stop` reaches a run that waits.
+/// Proves that Ctrl-C ends a run that waits at once, as a stopped run that can be explained and that a resume
+/// continues; that `--detach` does not wait for a place; and that `trackway stop` reaches a run that waits.
 #[test]
 fn a_run_that_waits_can_be_stopped() {
     let home = home(1);

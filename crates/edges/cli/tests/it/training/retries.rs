@@ -144,8 +144,9 @@ fn plan_values_reach_the_script() {
     assert!(!stored[1]["changes_json"].to_string().contains("2048"), "{stored:?}");
 }
 
-/// Proves that a resume of a run whose hours are spent launches nothing and ends with 3, whatever its run file has by now, that no number of hours is below 0,
-/// and that `explain` proposes another run in the place of a resume; before, each resume launched an attempt, ended it at once and had -0.00 hours left.
+/// Proves that a resume of a run whose hours are spent launches nothing and ends with 3, whatever its run file has by
+/// now, that no number of hours is below 0, and that `explain` proposes another run in the place of a resume; before,
+/// each resume launched an attempt, ended it at once and had -0.00 hours left.
 #[test]
 fn spent_hours_are_not_resumed() {
     let home = Home::new();

@@ -128,8 +128,8 @@ fn a_script_in_a_terminal_has_one() {
     assert_eq!(losses.len(), 3, "{losses:?}");
 }
 
-/// Proves that pipes stay pipes: a stream that is a file, all of them with `--json`, `--no-tty`, `--detach` or in CI; and that their log has
-/// every byte.
+/// Proves that pipes stay pipes: a stream that is a file, all of them with `--json`, `--no-tty`, `--detach` or in CI;
+/// and that their log has every byte.
 #[test]
 fn pipes_stay_pipes() {
     let script = format!("{WHICH}; printf 'a\\rb\\n'");

@@ -4,9 +4,10 @@
 //!
 //! A piece has five words, and fewer in a text of fewer than 99: a changed word is in as many pieces as a piece has words, and these are
 //! most of the pieces of a short text. With a twentieth of the words in a piece two changed words leave 80 % of them common in a text of 19
-//! words or more, and one does in a shorter one. A piece that a text has again is another one: without that one changed word would count more, the
-//! more often a text repeats its words. Of texts of fewer than 39 words, whose pieces are single words, the order counts too. Two texts are compared
-//! by pieces of one size, that of the text which is looked up.
+//! words or more, and one does in a shorter one. A piece that a text has again is another one: without that one changed
+//! word would count more, the more often a text repeats its words. Of texts of fewer than 39 words, whose pieces are
+//! single words, the order counts too. Two texts are compared by pieces of one size, that of the text which is looked
+//! up.
 
 use std::sync::LazyLock;
 

@@ -133,6 +133,8 @@ struct SampleRow {
     /// Fields with something in them.
     filled: usize,
     begins_empty: bool,
+    /// The first letter of its first field.
+    begins: Option<u8>,
     /// Whether each field is a word.
     is_words: bool,
 }
@@ -152,6 +154,7 @@ fn rows_of(sample: &[u8], dialect: Dialect) -> Vec<SampleRow> {
             ends_empty: spans.last().is_some_and(|span| span.is_empty()),
             filled: spans.iter().filter(|span| !span.is_empty()).count(),
             begins_empty: spans.first().is_some_and(|span| span.is_empty()),
+            begins: spans.first().and_then(|span| span.get(sample, &mut scratch).first().copied()),
             is_words: spans.iter().all(|span| {
                 let field = span.get(sample, &mut scratch);
                 !field.is_empty() && form_of(field) == Form::Text
@@ -195,24 +198,30 @@ pub(crate) fn advice(sample: &[u8], dialect: Dialect, skipped: u64, has_trailing
             skipped + row.line
         ));
     }
+    // Lines that begin as the first one does may be comments, too.
+    let begins = sample.first().copied().filter(|byte| COMMENTS.contains(byte) && dialect.comment.is_none());
+    let others: Vec<&SampleRow> =
+        others.iter().filter(|row| begins.is_none() || row.begins != begins).collect();
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     others.iter().for_each(|row| *counts.entry(row.fields).or_default() += 1);
     let (usual, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
     // The lines of a title, or of comments, are among the others.
     let odd = others.iter().take_while(|row| row.fields != usual).count();
     let agrees = count > odd + 1 && count as f64 >= (others.len() - odd) as f64 * AGREEING_SHARE;
-    if usual == first.fields || !agrees || usual < 2 {
+    if usual == first.fields {
+        return comment_between(&others, usual, skipped).filter(|_| dialect.comment.is_none());
+    }
+    if !agrees || usual < 2 {
         return None;
     }
     if usual == first.fields + 1 && !has_trailing && others.iter().all(|row| row.ends_empty) {
         return Some(format!("each row but the first ends with a separator: read it with {TRAILING_OPTION}"));
     }
-    let begins = sample.first().copied().filter(|byte| COMMENTS.contains(byte) && dialect.comment.is_none());
-    if let Some(letter) = begins {
-        let letter = char::from(letter);
+    if let Some(letter) = begins.map(char::from) {
         return Some(format!(
             "its first line begins with `{letter}`, and the lines after it have {usual} fields: if it is a comment, read it \
-             with --comment '{letter}' (`comment = \"{letter}\"` in a run file)"
+             with {}",
+            comment_option(letter)
         ));
     }
     let row = others.get(odd)?;
@@ -223,6 +232,24 @@ pub(crate) fn advice(sample: &[u8], dialect: Dialect, skipped: u64, has_trailing
         crate::counted(first.fields as u64, "field"),
         skipped + row.line
     ))
+}
+
+/// The option that leaves out lines between rows that begin with a sign of comments and have not the fields of the rows.
+fn comment_between(rows: &[&SampleRow], usual: usize, skipped: u64) -> Option<String> {
+    let begins = |row: &SampleRow| row.begins.filter(|begins| COMMENTS.contains(begins));
+    let row = rows.iter().find(|row| row.fields != usual && begins(row).is_some())?;
+    let letter = char::from(begins(row)?);
+    Some(format!(
+        "its line {} begins with `{letter}` and has not the {} of the others: if it is a comment, read it with {}",
+        skipped + row.line,
+        crate::counted(usual as u64, "field"),
+        comment_option(letter)
+    ))
+}
+
+/// How lines are left out that begin with this letter.
+fn comment_option(letter: char) -> String {
+    format!("--comment '{letter}' (`comment = \"{letter}\"` in a run file)")
 }
 
 /// The letter that a first line names as the separator, which spreadsheets write: `sep=;`.
@@ -308,6 +335,10 @@ mod tests {
         for (text, option) in [
             (&b"# made by x\na,b\n1,2\n3,4\n"[..], Some("--comment '#'")),
             (b"# made by x\n# on monday\na,b\n1,2\n3,4\n", Some("--comment '#'")),
+            (b"# made by x\na,b\n1,2\n# note\n3,4\n# note\n", Some("--comment '#'")),
+            (b"a,b\n1,2\n# note\n3,4\n", Some("its line 3 begins with `#`")),
+            (b"a,b\n1,2\n% note\n3,4\n", Some("--comment '%'")),
+            (b"a,b\n#1,2\n#3,4\n", None),
             (b"Report of May\na,b\n1,2\n3,4\n", Some("--skip-lines 1")),
             (b"Report of May\n\na,b\n1,2\n3,4\n", Some("--skip-lines 2")),
             (b"a,b\n1,2,\n3,4,\n", Some("--trailing-separator")),

@@ -146,8 +146,9 @@ fn a_state_that_cannot_be_loaded_is_suspect_everywhere() {
     assert_eq!(world.other_machine().fetch_target(&remote).unwrap().1.target.unwrap().step, 10);
 }
 
-/// Proves that what one machine marks unsafe is skipped on every machine, before and after it was handed over, that the newest safe one is kept at the
-/// remote while unsafe ones are newer, that nothing unsafe is sent, and that clearing it counts everywhere.
+/// Proves that what one machine marks unsafe is skipped on every machine, before and after it was handed over, that the
+/// newest safe one is kept at the remote while unsafe ones are newer, that nothing unsafe is sent, and that clearing it
+/// counts everywhere.
 #[test]
 fn what_is_unsafe_is_so_everywhere() {
     let (world, remote) = (World::new(), memory());

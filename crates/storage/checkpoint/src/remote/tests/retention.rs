@@ -68,7 +68,8 @@ fn a_pin_holds_at_both_places() {
     let cut_off = FaultBackend::sound(Arc::clone(&remote));
     let mut replica = world.replica(&(Arc::new(cut_off.clone()) as Arc<dyn Backend>)).unwrap();
     cut_off.cut_off(true);
-    assert!(replica.pin("kept", &first.object_prefix, "", None).is_err());
+    let refused = replica.pin("kept", &first.object_prefix, "", None).map(drop).unwrap_err();
+    assert_eq!(refused.kind(), crate::ErrorKind::Storage, "{refused}");
     assert_eq!(world.view().pins(), []);
     cut_off.cut_off(false);
     replica.pin("kept", &first.object_prefix, "a test", None).unwrap();

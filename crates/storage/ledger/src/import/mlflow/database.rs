@@ -96,7 +96,8 @@ fn read_tables(connection: &Connection, path: &Path) -> Result<ForeignStore, rus
     Ok(read.store)
 }
 
-/// Counts the data sets, models and artifacts of the runs that are imported, where the store has them; those of old versions have no such tables.
+/// Counts the data sets, models and artifacts of the runs that are imported, where the store has them; those of old
+/// versions have no such tables.
 fn see_files(
     connection: &Connection,
     path: &Path,
@@ -136,7 +137,8 @@ fn has_column(connection: &Connection, table: &str, column: &str) -> Result<bool
     connection.query_row(known, [table, column], |row| row.get::<_, i64>(0)).map(|count| count > 0)
 }
 
-/// The folder of a run that a URI names, where it is on this machine; relative ones begin where the store is. Other folders are not looked at.
+/// The folder of a run that a URI names, where it is on this machine; relative ones begin where the store is. Other
+/// folders are not looked at.
 fn local_folder(place: &str, run: &str, store: &Path) -> Option<PathBuf> {
     let local = place.strip_prefix("file://").unwrap_or(place);
     let parts = || Path::new(local).components();
@@ -360,8 +362,8 @@ mod tests {
         assert_eq!(whys, [expected]);
     }
 
-    /// Proves that rows with a NULL or another type, rows of no run and of an unknown run are left out and counted with their reason, that a
-    /// step below 0 is that step, and that every other row is read.
+    /// Proves that rows with a NULL or another type, rows of no run and of an unknown run are left out and counted with
+    /// their reason, that a step below 0 is that step, and that every other row is read.
     #[test]
     fn rows_that_cannot_be_read_are_counted() {
         let connection = store(1);

@@ -268,8 +268,8 @@ mod tests {
         assert_eq!(found, [("a", "it's"), ("b", "x: \"y\""), ("f", "plain: text")]);
     }
 
-    /// Proves that a line that cannot be read is left out, that a file of the first version, without steps, is read, and that a step below 0
-    /// is that step.
+    /// Proves that a line that cannot be read is left out, that a file of the first version, without steps, is read,
+    /// and that a step below 0 is that step.
     #[test]
     fn lines_of_metrics() {
         assert_eq!(point("1700000000000 0.5 3 x").map(|point| (point.step, point.value)), Some((3, 0.5)));
@@ -338,7 +338,8 @@ mod tests {
         assert_eq!((steps, run.parameters.len(), run.group.as_deref()), (vec![-1, 3], 1, Some("Default")));
     }
 
-    /// Proves that a description, artifacts, data sets, models and the parent of runs are counted as left out, and an empty description is not.
+    /// Proves that a description, artifacts, data sets, models and the parent of runs are counted as left out, and an
+    /// empty description is not.
     #[test]
     fn what_has_no_place_is_counted() {
         let run = |id: &str| format!("run_id: {id}\nexperiment_id: '0'\n");

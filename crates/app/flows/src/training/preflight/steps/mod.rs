@@ -9,6 +9,7 @@ mod drift;
 mod evaluation;
 mod integrity;
 mod media;
+mod offer;
 mod rehearsal;
 mod settings;
 mod storage;
@@ -28,6 +29,7 @@ use trackway_rules::preflight::imbalance::ImbalanceReport;
 use trackway_rules::preflight::memory::MemoryReport;
 
 pub use self::drift::{severity_of, severity_of_drift};
+pub use self::offer::OFFER;
 pub use self::rehearsal::{Rehearsed, rehearses_one_batch};
 use super::facts::PlanFacts;
 use super::sets::{DataSets, Gathered};
@@ -61,6 +63,14 @@ pub const STEPS: &[StepSpec] = &[
         title: "looking for the files of the commands",
         checks: &["run.command", "evaluate.command"],
         run: commands::commands,
+        ..PLAIN
+    },
+    StepSpec {
+        name: "offer",
+        title: "comparing requests with what the launcher has",
+        checks: &[OFFER],
+        applies: offer::has_request,
+        run: offer::offer,
         ..PLAIN
     },
     StepSpec {

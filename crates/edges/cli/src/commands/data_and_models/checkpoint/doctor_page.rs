@@ -1,10 +1,14 @@
 use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding, RootSeverity};
+use trackway_core::text::first_few;
 
 use crate::printer::{Printer, Tone};
 use crate::units::counted;
 
+/// Steps that are named of those that verify; the list of `--json` has all.
+const STEPS_MAX: usize = 10;
+
 pub fn print(report: &CheckpointDiagnosis, printer: Printer) {
-    printer.line(summary(report));
+    printer.paragraph(0, &summary(report));
     for finding in &report.findings {
         printer.line("");
         print_finding(finding, printer);
@@ -26,7 +30,7 @@ fn summary(report: &CheckpointDiagnosis) -> String {
         [] if report.remote.is_some() => "none verifies on this disk".into(),
         [] => "none verifies".into(),
         [step] => format!("step {step} verifies"),
-        steps => format!("steps {} verify", steps.join(", ")),
+        steps => format!("steps {} verify", first_few(steps, STEPS_MAX)),
     };
     let resume = match report.resume_step {
         Some(step) => format!("a resume takes step {step}"),
@@ -47,10 +51,11 @@ fn print_finding(finding: &CheckpointFinding, printer: Printer) {
     let severity = printer.tone(tone, finding.severity.as_str());
     let path = finding.path.as_deref().map(|path| format!(" {}", path)).unwrap_or_default();
     printer.line(severity + format!(" {}{path}", finding.check));
-    printer.line(format!("  {}", finding.message));
+    printer.paragraph(2, &finding.message);
     if let Some(safe) = &finding.safe {
-        printer.line(format!("  safe: {safe}"));
+        printer.paragraph(2, &format!("safe: {safe}"));
     }
+    // A command is copied as a whole.
     printer.line(format!("  do: {}", finding.action));
 }
 

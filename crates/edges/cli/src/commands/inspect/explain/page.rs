@@ -23,7 +23,7 @@ use crate::commands::data_and_models::eval::{evaluator_name, few_metrics, gate_s
 use crate::commands::inspect::{amend, progressive};
 use crate::commands::sections::{fact, facts, lines, listed, more, newest, optional, section};
 use crate::printer::{Printer, Shown, Tone};
-use crate::units::{bytes, counted, duration, known, metric, short_hash, timestamp};
+use crate::units::{bytes, counted, duration, known, metric, short_hash};
 
 /// Most lines of the timeline that are shown; `--json` has all of them.
 const TIMELINE_LINES_MAX: usize = 40;
@@ -94,11 +94,12 @@ fn heading(printer: Printer, page: &Explanation) {
         (None, Some(team)) => format!(" · {team}"),
         (None, None) => String::new(),
     };
-    let tone = state_tone(run.state);
+    let tone = if run.unsupervised { Tone::Bad } else { state_tone(run.state) };
     let title = printer.tone(Tone::Bold, &run.name);
     let hidden = if run.hidden_at.is_some() { " · hidden" } else { "" };
     let state = printer.tone(tone, run.state.as_str());
     printer.line(title + format!(" · {}{owner} · ", run.run_id) + state + hidden);
+    lines(printer, run.waiting());
     lines(printer, run.note.iter().flat_map(|note| note.lines()));
     listed(printer, "Changed by hand", &run.amendments, run_amendments);
 }
@@ -114,8 +115,8 @@ fn run_amendments(printer: Printer, changes: &[RunAmendment]) {
 fn state_tone(state: RunState) -> Tone {
     match state {
         RunState::Completed => Tone::Good,
-        RunState::Running | RunState::Planned => Tone::Warning,
-        RunState::Waiting | RunState::Failed | RunState::Stopped | RunState::Blocked => Tone::Bad,
+        RunState::Running | RunState::Planned | RunState::Waiting => Tone::Warning,
+        RunState::Failed | RunState::Stopped | RunState::Blocked => Tone::Bad,
     }
 }
 
@@ -258,7 +259,7 @@ fn attempts(printer: Printer, page: &Explanation) {
     let cells = |attempt: &AttemptSummary| {
         let mut cells = vec![
             format!("  {}", attempt.attempt_number),
-            attempt.termination_reason.map_or_else(|| "running".into(), |reason| reason.to_string()),
+            attempt.ended_as().into(),
             attempt.rule.clone().unwrap_or_default(),
             step(attempt.resumed_from_step),
             step(attempt.last_step),
@@ -346,32 +347,22 @@ fn tried(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
     });
     optional(printer, "resumed", resumed);
     if let Some(place) = &page.placement {
-        placed(printer, place);
+        placed(printer, place, attempt.has_ended());
     }
     fact(printer, "files", &attempt.folder);
 }
 
-fn placed(printer: Printer, place: &AttemptPlacement) {
+fn placed(printer: Printer, place: &AttemptPlacement, has_ended: bool) {
     let job = place.job_id.as_deref().map(|job| format!(", process {job}")).unwrap_or_default();
     let host = place.hosts.as_deref().unwrap_or("?");
     let size = match (place.cpu_count, place.memory_bytes) {
         (Some(cpus), Some(memory)) => format!(" ({cpus} CPUs, {})", bytes(memory)),
         _ => String::new(),
     };
-    fact(printer, "where", format!("{} on {host}{size}{job}", place.launcher));
+    fact(printer, "where", format!("{} on {host}{size}{job}", place.started_by()));
     optional(printer, "devices", place.devices.clone());
-    optional(printer, "queued", queued(place));
+    optional(printer, "queued", place.queued(has_ended));
     optional(printer, "arrived", place.completeness.clone());
-}
-
-/// How long it was in the queue of its engine, or since when.
-fn queued(place: &AttemptPlacement) -> Option<String> {
-    let queue = place.queue.as_deref().map(|queue| format!(" of {queue}")).unwrap_or_default();
-    let submitted_at = place.submitted_at?;
-    Some(match place.queued_seconds {
-        Some(seconds) => format!("{} in the queue{queue}", duration(seconds)),
-        None => format!("in the queue{queue}, submitted {}", timestamp(submitted_at)),
-    })
 }
 
 fn difference(printer: Printer, diff: &Diff) {
@@ -598,13 +589,17 @@ fn cost(printer: Printer, page: &Explanation) {
     };
     let took = cost.wall_seconds.map_or_else(running, duration);
     let cpu = cost.cpu_seconds.map(|seconds| format!(", {} of CPU", duration(seconds))).unwrap_or_default();
-    let gpu = cost.gpu_seconds.filter(|seconds| *seconds > 0.0);
-    let gpu = gpu.map(|seconds| format!(", {:.2} GPU hours", seconds / 3600.0)).unwrap_or_default();
+    // A run without a GPU has no hours of one.
+    let gpu_hours = |seconds: f64| match seconds > 0.0 {
+        true => format!(", {:.2} GPU hours", seconds / 3600.0),
+        false => String::new(),
+    };
+    let gpu = cost.gpu_seconds.map(gpu_hours).unwrap_or_default();
     let usd = cost.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
     fact(printer, "attempt", format!("{took}{cpu}{gpu}{usd}"));
     let usd = cost.run_cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
-    let (took, gpu_hours) = (duration(cost.run_wall_seconds), cost.run_gpu_seconds / 3600.0);
-    fact(printer, "run", format!("{took} in all attempts, {gpu_hours:.2} GPU hours{usd}"));
+    let (took, gpu) = (duration(cost.run_wall_seconds), gpu_hours(cost.run_gpu_seconds));
+    fact(printer, "run", format!("{took} in all attempts{gpu}{usd}"));
     if let Some(beside) = &cost.beside {
         let usd = beside.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
         let launched = match beside.runs {

@@ -15,8 +15,8 @@ const ROLE: &str = "REDACTION_CHANNELS_ROLE";
 const FORMS_FILE: &str = "forms.json";
 /// So many of the forms, at least, must be found in each channel.
 const RECALL_MIN: f64 = 0.99;
-/// The same in what is shown of data, where values are cut: of a form that was cut there may be left what is secret only with its rest, such as the header
-/// of a JSON Web Token or the number in the address of a webhook.
+/// The same in what is shown of data, where values are cut: of a form that was cut there may be left what is secret
+/// only with its rest, such as the header of a JSON Web Token or the number in the address of a webhook.
 const CUT_RECALL_MIN: f64 = 0.985;
 /// Shorter parts of a form are no secret by themselves.
 const PART_BYTES_MIN: usize = 12;

@@ -1,0 +1,106 @@
+//! Whether the launcher gives what the run file requests of it: what `trackway run` would refuse, with the same keys and reasons.
+
+use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
+use trackway_engine::error::AppError;
+use trackway_engine::run::{Offered, offered};
+use trackway_formats::runfile::{LaunchSection, Plan, PlanEntry, ResourcesSection};
+
+use super::{Looker, Work};
+use crate::training::preflight::facts::PlanFacts;
+
+/// The check; pre-flight of a run that continues leaves it out.
+pub const OFFER: &str = "launch.offer";
+
+/// Whether a launcher could refuse something of the run.
+pub fn has_request(facts: &PlanFacts<'_>) -> Result<(), String> {
+    match requests(facts.plan) {
+        true => Ok(()),
+        false => Err("the run file requests nothing of its launcher".into()),
+    }
+}
+
+fn requests(plan: &Plan) -> bool {
+    let Plan { resources, launch, container, retry, .. } = plan;
+    // The kind of GPU and its price are only recorded.
+    let recorded = ResourcesSection {
+        gpu: resources.gpu.clone(),
+        usd_per_gpu_hour: resources.usd_per_gpu_hour,
+        ..ResourcesSection::default()
+    };
+    let by_entry = |entry: &PlanEntry| {
+        !entry.resources.is_empty() || !entry.placement.is_empty() || entry.launcher.is_some()
+    };
+    *resources != recorded
+        || *launch != LaunchSection::default()
+        || container.is_some()
+        || retry.rules.values().flat_map(|rule| &rule.plan).any(by_entry)
+}
+
+/// Compares the requests with what the launcher has now.
+pub fn offer(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    Ok(vec![answer(&offered(work.context, &work.job.plan)?)])
+}
+
+fn answer(offered: &Offered) -> CheckResult {
+    let refused = offered.refused.iter().map(|refusal| {
+        let finding = Finding::new(OFFER, Severity::Block, refusal.reason());
+        finding.about(refusal.key.as_str()).action(refusal.instead.as_str())
+    });
+    let unknown = offered.unknown.iter().map(|text| Finding::new(OFFER, Severity::Note, text.as_str()));
+    let given = format!("the engine `{}` gives what is requested, as far as that is known", offered.engine);
+    CheckResult::about(OFFER, NoRows::Settings, refused.chain(unknown).collect()).because(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::checks::Verdict;
+    use trackway_formats::runfile::parse;
+    use trackway_launch::Refusal;
+
+    use super::*;
+
+    /// Proves that each refusal blocks with its key and what to do instead, and that what is not known is a note.
+    #[test]
+    fn a_refusal_blocks() {
+        let refusal = Refusal {
+            key: "launch.queue".into(),
+            wanted: "gpu".into(),
+            why: "it starts attempts at once".into(),
+            instead: "leave it out".into(),
+        };
+        let unknown = vec!["whether `here` has as many is not known".to_owned()];
+        let engine = "local".to_owned();
+        let refused = answer(&Offered { engine, refused: vec![refusal], unknown });
+        assert_eq!((refused.verdict, refused.findings.len()), (Verdict::Block, 2));
+        let finding = &refused.findings[0];
+        assert_eq!(finding.message, "`launch.queue` = gpu: it starts attempts at once");
+        assert_eq!(
+            (finding.column.as_deref(), finding.action.as_deref()),
+            (Some("launch.queue"), Some("leave it out"))
+        );
+        let unknown = Offered {
+            refused: Vec::new(),
+            unknown: refused.findings.iter().map(|it| it.message.clone()).collect(),
+            ..Offered::default()
+        };
+        assert_eq!(answer(&unknown).verdict, Verdict::Pass);
+    }
+
+    /// Proves which run files request something of a launcher: also in an entry of a retry plan, and not by what is only recorded.
+    #[test]
+    fn only_requests_are_compared() {
+        let is_compared = |more: &str| {
+            let text = format!("[run]\nname = \"a\"\ncommand = [\"true\"]\n{more}");
+            requests(&parse(&text, "f", &[]).unwrap().plan)
+        };
+        for more in [
+            "[resources]\ngpus = 1\n",
+            "[launch]\nengine = \"box\"\n",
+            "[retry]\nhost_oom = { plan = [{ resources = { memory = \"1GiB\" } }] }\n",
+        ] {
+            assert!(is_compared(more), "{more}");
+        }
+        assert!(!is_compared("[resources]\ngpu = \"a100\"\nusd_per_gpu_hour = 2.0\n"));
+        assert!(!is_compared("[retry]\ndevice_oom = { plan = [{ set = { A = \"1\" } }] }\n"));
+    }
+}

@@ -1,0 +1,429 @@
+//! The flight record of a script that writes none: metrics and settings that it prints, in segments with origin `stdout`.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::HashMap;
+use trackway_core::{Step, Timestamp};
+use trackway_formats::metric_files::{EPOCH, Point};
+use trackway_formats::printed::{LeftOut, LeftOutKind, Printed, PrintedMetrics, PrintedReader};
+use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
+use trackway_recorder::{Origin, SegmentWriter};
+use trackway_redact::Redactor;
+
+use super::course::KeptCourse;
+use crate::shim::checkpoints::adopting::ReachedSteps;
+use crate::shim::side::Records;
+
+/// So many times, at each of the first outputs, it checks whether the script writes a record itself: most record a
+/// value right before they print it.
+const LOOKS_AT_FIRST: u32 = 64;
+/// How often it is looked from then on.
+const LOOK_EVERY_MICROS: i64 = 1_000_000;
+/// So much of a segment is looked at: a metric is named right before its first value.
+const LOOK_BYTES_MAX: u64 = 64 * 1024;
+/// So many names are remembered with whether they are suspicious; then all are looked at again.
+const KNOWN_NAMES_MAX: usize = 4096;
+/// So many of the last records that name an epoch are remembered.
+const LAST_RECORDS_MAX: usize = 64;
+/// Names of values that the recorder measures by itself begin so.
+const OWN_NAMES: &str = "trackway/";
+
+/// How many values of each name were printed, and the last records with an epoch, as another thread sees it.
+#[derive(Debug, Clone, Default)]
+pub(in crate::shim) struct PrintedCounts(Arc<Mutex<PrintedSoFar>>);
+
+/// What was printed so far.
+#[derive(Debug, Default)]
+pub(super) struct PrintedSoFar {
+    /// Where the count of each name is.
+    places: HashMap<String, usize>,
+    counts: Vec<PrintedCount>,
+    last_records: VecDeque<Point>,
+}
+
+/// How many values of one name were printed.
+#[derive(Debug, Clone, Copy)]
+struct PrintedCount {
+    values: u64,
+    /// Values that are another one than the value before.
+    changes: u64,
+    last: u64,
+}
+
+impl PrintedCounts {
+    /// Of these names the count of the one that was printed most often.
+    pub fn most_of<'n>(&self, names: impl Iterator<Item = &'n str>) -> u64 {
+        let so_far = self.lock();
+        names.filter_map(|name| so_far.count(name)).map(|count| count.values).max().unwrap_or(0)
+    }
+
+    /// How many values of this name were printed that are another one than the value before.
+    pub fn changes_of(&self, name: &str) -> u64 {
+        self.lock().count(name).map_or(0, |count| count.changes)
+    }
+
+    /// The last records that named an epoch, in order.
+    pub fn last_records(&self) -> Vec<Point> {
+        self.lock().last_records.iter().cloned().collect()
+    }
+
+    /// These values were printed together.
+    #[cfg(test)]
+    pub fn add_record(&self, step: u64, values: &[(&str, f64)]) {
+        let mut so_far = self.lock();
+        let places: Vec<_> = values.iter().map(|(name, _)| so_far.place_of(name)).collect();
+        so_far.add(values, &places);
+        if is_record(values) {
+            so_far.add_record(step, values);
+        }
+    }
+
+    /// Others wait for what is done with it: no longer than a piece of output is read.
+    fn lock(&self) -> MutexGuard<'_, PrintedSoFar> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PrintedSoFar {
+    /// Where the values of a name are counted; nothing if there are too many names.
+    fn place_of(&mut self, name: &str) -> Option<usize> {
+        if let Some(place) = self.places.get(name) {
+            return Some(*place);
+        }
+        let place = self.counts.len();
+        if place >= KNOWN_NAMES_MAX {
+            return None;
+        }
+        self.places.insert(name.to_owned(), place);
+        self.counts.push(PrintedCount { values: 0, changes: 0, last: 0 });
+        Some(place)
+    }
+
+    /// These values were printed; each is counted at its place.
+    fn add(&mut self, values: &[(impl AsRef<str>, f64)], places: &[Option<usize>]) {
+        for ((_, value), place) in values.iter().zip(places) {
+            let Some(count) = place.and_then(|place| self.counts.get_mut(place)) else { continue };
+            let last = value.to_bits();
+            count.changes += u64::from(count.values == 0 || count.last != last);
+            count.values += 1;
+            count.last = last;
+        }
+    }
+
+    /// These values were printed together, and the epoch is one of them.
+    fn add_record(&mut self, step: u64, values: &[(impl AsRef<str>, f64)]) {
+        let step = step.try_into().unwrap_or(i64::MAX);
+        let is_full = self.last_records.len() >= LAST_RECORDS_MAX;
+        let oldest = if is_full { self.last_records.pop_front() } else { None };
+        // Most records have the names of those before.
+        let known = oldest.map(|oldest| oldest.values).unwrap_or_default();
+        let are_known = known.len() == values.len()
+            && known.iter().zip(values).all(|((known, _), (name, _))| name.as_ref() == known);
+        let values = match are_known {
+            true => known.into_iter().zip(values).map(|((name, _), (_, value))| (name, *value)).collect(),
+            false => values.iter().map(|(name, value)| (name.as_ref().to_owned(), *value)).collect(),
+        };
+        self.last_records.push_back(Point { step, values });
+    }
+
+    fn count(&self, name: &str) -> Option<PrintedCount> {
+        let place = self.places.get(name).or_else(|| self.places.get(&name.to_lowercase()))?;
+        self.counts.get(*place).copied()
+    }
+}
+
+/// What was found in what the script printed.
+#[derive(Debug, Default)]
+pub(in crate::shim) struct FoundMetrics {
+    /// How many values were recorded.
+    pub values: u64,
+    /// What was not.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Reads metrics and settings from both outputs and appends them to segments, the first of which begins with the first
+/// of them.
+pub(in crate::shim) struct OutputMetrics {
+    reader: PrintedReader,
+    taker: Taker,
+    printed: PrintedCounts,
+    kept: KeptCourse,
+    /// When to check again; `None` once the script is known to record metrics.
+    look_at: Option<i64>,
+    looks: u32,
+}
+
+/// Takes what was read.
+struct Taker {
+    redactor: Arc<Redactor>,
+    names: KnownNames,
+    /// The number of the names of the values that were written last, if all were.
+    last_names: Option<u32>,
+    steps: ReachedSteps,
+    records: Records,
+    writer: Option<SegmentWriter>,
+    /// The steps of the piece that is being read, in order.
+    reached: Vec<Step>,
+    values: u64,
+    secret_values: u64,
+}
+
+/// What is known of names.
+#[derive(Default)]
+struct KnownNames {
+    /// Of each name whether its values may be secret by it.
+    suspicious: HashMap<String, bool>,
+    /// By the number of names that are together.
+    together: HashMap<u32, Together>,
+}
+
+/// Names that are printed together.
+#[derive(Clone, Default)]
+struct Together {
+    /// The values of one may be secret by its name.
+    has_suspicious: bool,
+    /// They are more than one, and the epoch is one of them.
+    is_record: bool,
+    /// Where each is counted.
+    places: Vec<Option<usize>>,
+}
+
+impl OutputMetrics {
+    /// Nothing is written before the first metric.
+    pub fn new(
+        (steps, printed): (ReachedSteps, PrintedCounts),
+        kept: KeptCourse,
+        records: Records,
+        redactor: Arc<Redactor>,
+    ) -> Self {
+        let mut reader = PrintedReader::default();
+        reader.count_on(kept.course());
+        let taker = Taker {
+            redactor,
+            names: KnownNames::default(),
+            last_names: None,
+            steps,
+            records,
+            writer: None,
+            reached: Vec::new(),
+            values: 0,
+            secret_values: 0,
+        };
+        Self { reader, taker, printed, kept, look_at: Some(i64::MIN), looks: 0 }
+    }
+
+    /// Takes what the script printed, at this time or later.
+    pub fn push(&mut self, output: Printed, printed: &[u8], at: Timestamp) {
+        self.look_for_recorder();
+        self.read(at, |reader, found| reader.push(output, printed, found));
+        self.kept.keep(self.reader.course(), self.taker.records.clock.monotonic_micros());
+    }
+
+    /// Ends the segment in order.
+    pub fn finish(mut self) -> FoundMetrics {
+        self.read(self.taker.records.clock.now(), |reader, found| reader.finish(found));
+        self.kept.keep(self.reader.course(), i64::MAX);
+        if let Some(writer) = &mut self.taker.writer {
+            writer.finish();
+        }
+        FoundMetrics { values: self.taker.values, left_out: self.left_out() }
+    }
+
+    fn read(
+        &mut self,
+        at: Timestamp,
+        read: impl FnOnce(&mut PrintedReader, &mut dyn FnMut(&PrintedMetrics)),
+    ) {
+        let Self { reader, taker, printed, .. } = self;
+        if let Some(writer) = &mut taker.writer {
+            writer.hold();
+        }
+        {
+            let mut counts = printed.lock();
+            read(reader, &mut |metrics| taker.take(metrics, at, &mut counts));
+        }
+        taker.take_settings(reader.take_settings());
+        taker.end_piece(at);
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let (kind, count) = (LeftOutKind::SecretValues, self.taker.secret_values);
+        let secret = LeftOut { kind, output: None, count, line: None };
+        self.reader.left_out().into_iter().chain((count > 0).then_some(secret)).collect()
+    }
+
+    /// A script that records metrics prints them as well, rounded and for people: only objects count from then on.
+    fn look_for_recorder(&mut self) {
+        let now = self.taker.records.clock.monotonic_micros();
+        let is_time = |at| now >= at || self.looks < LOOKS_AT_FIRST;
+        if !self.look_at.is_some_and(is_time) {
+            return;
+        }
+        self.looks += 1;
+        self.look_at = Some(now + LOOK_EVERY_MICROS);
+        if records_metrics(&self.taker.records.folder) {
+            self.look_at = None;
+            self.reader.read_only_json();
+        }
+    }
+}
+
+impl Taker {
+    /// Values of one step. What comes often has a number for its names, of which all is known.
+    fn take(&mut self, metrics: &PrintedMetrics, at: Timestamp, counts: &mut PrintedSoFar) {
+        let known = metrics.names.and_then(|number| self.names.together.get(&number));
+        let looked;
+        let together = match known {
+            Some(known) => known,
+            None => {
+                looked = self.names.look_at(metrics, &self.redactor, counts);
+                &looked
+            }
+        };
+        let is_secret = |(name, value): &(String, f64)| is_secret(&self.redactor, name, *value);
+        let (step, values) = (metrics.step, &metrics.values);
+        let has_secret =
+            together.has_suspicious || values.iter().any(|(_, value)| self.redactor.is_number_secret(*value));
+        if !has_secret {
+            counts.add(values, &together.places);
+            if together.is_record {
+                counts.add_record(step, values);
+            }
+            let are_last = metrics.names.is_some() && metrics.names == self.last_names;
+            self.last_names = metrics.names;
+            return self.write(at, metrics, values, are_last);
+        }
+        let is_public: Vec<bool> = values.iter().map(|value| !is_secret(value)).collect();
+        let public = || is_public.iter().enumerate().filter(|(_, is_public)| **is_public).map(|(at, _)| at);
+        let places: Vec<_> = public().map(|at| together.places[at]).collect();
+        let public: Vec<(&str, f64)> = public().map(|at| (&*values[at].0, values[at].1)).collect();
+        self.secret_values += (values.len() - public.len()) as u64;
+        if !public.is_empty() {
+            counts.add(&public, &places);
+            if is_record(&public) {
+                counts.add_record(step, &public);
+            }
+            self.last_names = None;
+            self.write(at, metrics, &public, false);
+        }
+    }
+
+    /// Those of the values that may be written. `are_last`: they have the names of the last ones.
+    fn write(
+        &mut self,
+        at: Timestamp,
+        metrics: &PrintedMetrics,
+        values: &[(impl AsRef<str>, f64)],
+        are_last: bool,
+    ) {
+        self.values += values.len() as u64;
+        self.reached.extend(Some(metrics.step).filter(|_| !metrics.counts_apart));
+        match are_last {
+            true => self.writer().further_metrics_at(at, metrics.step, values),
+            false => self.writer().metrics_at(at, metrics.step, values),
+        }
+    }
+
+    fn take_settings(&mut self, settings: Vec<(String, String)>) {
+        for (name, value) in settings {
+            self.writer().param(&name, &value);
+        }
+    }
+
+    /// What was read of a piece of output is written.
+    fn end_piece(&mut self, at: Timestamp) {
+        self.steps.all_reached(at, &self.reached);
+        self.reached.clear();
+        if let Some(writer) = &mut self.writer {
+            writer.write_held();
+        }
+    }
+
+    fn writer(&mut self) -> &mut SegmentWriter {
+        self.writer.get_or_insert_with(|| {
+            let mut writer = self.records.writer(Origin::Stdout);
+            writer.hold();
+            writer
+        })
+    }
+}
+
+impl KnownNames {
+    /// Looks at names, and remembers them if they have a number.
+    fn look_at(
+        &mut self,
+        metrics: &PrintedMetrics,
+        redactor: &Redactor,
+        counts: &mut PrintedSoFar,
+    ) -> Together {
+        let names = || metrics.values.iter().map(|(name, _)| &**name);
+        let suspicious = names().map(|name| self.is_suspicious(name, redactor));
+        let has_suspicious = suspicious.fold(false, |any, one| any | one);
+        let places = names().map(|name| counts.place_of(name)).collect();
+        let together = Together { has_suspicious, is_record: is_record(&metrics.values), places };
+        if let Some(number) = metrics.names {
+            if self.together.len() >= KNOWN_NAMES_MAX {
+                self.together.clear();
+            }
+            self.together.insert(number, together.clone());
+        }
+        together
+    }
+
+    fn is_suspicious(&mut self, name: &str, redactor: &Redactor) -> bool {
+        if let Some(known) = self.suspicious.get(name) {
+            return *known;
+        }
+        if self.suspicious.len() >= KNOWN_NAMES_MAX {
+            self.suspicious.clear();
+        }
+        let is_suspicious = redactor.is_name_suspicious(name);
+        self.suspicious.insert(name.to_owned(), is_suspicious);
+        is_suspicious
+    }
+}
+
+/// Whether values are a record with the epoch that it is of.
+fn is_record(values: &[(impl AsRef<str>, f64)]) -> bool {
+    values.len() > 1 && values.iter().any(|(name, _)| name.as_ref() == EPOCH)
+}
+
+/// A line was read before redaction: what it prints beside a metric may be `password=12345678`.
+fn is_secret(redactor: &Redactor, name: &str, value: f64) -> bool {
+    if !redactor.is_name_suspicious(name) {
+        return redactor.is_number_secret(value);
+    }
+    let text = value.to_string();
+    redactor.text(name) != name || redactor.value(name, &text) != text
+}
+
+/// Whether a recorder in the training process has named a metric.
+pub(super) fn records_metrics(directory: &Path) -> bool {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries
+        .filter(|path| path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION))
+        .any(|path| names_metrics(&path).unwrap_or(false))
+}
+
+fn names_metrics(segment: &Path) -> std::io::Result<bool> {
+    let mut bytes = Vec::new();
+    File::open(segment)?.take(LOOK_BYTES_MAX).read_to_end(&mut bytes)?;
+    let mut reader = SegmentReader::new();
+    reader.push(&bytes);
+    let mut by_recorder = false;
+    while let Ok(Some(item)) = reader.next_item() {
+        let Item::Frame(located) = item else { continue };
+        match located.frame {
+            Frame::Header(header) => by_recorder = header.origin == Origin::Sdk,
+            Frame::NameDefinition(name) if by_recorder && !name.name.starts_with(OWN_NAMES) => {
+                return Ok(true);
+            }
+            _ => {}
+        }
+    }
+    Ok(false)
+}
