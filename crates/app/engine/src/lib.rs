@@ -21,6 +21,7 @@ pub mod stop;
 pub mod testing;
 
 pub use attempt::{actions, attempt_data, attempt_files, control, save_reason};
+pub use context::queue_limits::QueueLimits;
 pub use context::request::{Actor, Proof, Request};
 pub use context::{Context, Dependencies, Shared, ledger_state, notices};
 pub use ledger::{page, row_copies, rows, stored};

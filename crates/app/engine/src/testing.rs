@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use trackway_api::runs::RunOutcome;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, ManualClock, TerminationReason, Timestamp};
+use trackway_formats::queue::{QUEUE_AT_MOST, QueueName};
 use trackway_formats::runfile::PlanPatch;
 use trackway_launch::testing::FakeEngine;
 use trackway_ledger::{AttemptRow, AttemptState, RunRow};
@@ -19,7 +21,7 @@ use trackway_tables::ReadContext;
 use crate::home::Home;
 use crate::reporter::{Notice, Reporter};
 use crate::run::{RunSource, begin, drive, read};
-use crate::{Context, Dependencies, Request};
+use crate::{Context, Dependencies, QueueLimits, Request};
 
 /// 2026-01-01, in microseconds since 1970: when the clock of a [`World`] starts.
 pub const NEW_YEAR_MICROS: i64 = 1_767_225_600_000_000;
@@ -39,6 +41,8 @@ pub struct World {
     pub engine: FakeEngine,
     /// Ends the use cases.
     pub cancel: Cancel,
+    /// How many runs of the queue `gpu` run at once, as its settings have it now.
+    pub gpu_runs: Arc<AtomicU32>,
     /// What a person would read.
     pub notes: Notes,
 }
@@ -69,16 +73,26 @@ impl World {
     pub fn new(folder: &Path, settles: Duration) -> Self {
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(NEW_YEAR_MICROS)));
         let engine = FakeEngine::on(clock.clone(), settles);
-        Self { folder: folder.to_owned(), clock, engine, cancel: Cancel::default(), notes: Notes::default() }
+        Self {
+            folder: folder.to_owned(),
+            clock,
+            engine,
+            cancel: Cancel::default(),
+            gpu_runs: Arc::new(AtomicU32::new(QUEUE_AT_MOST)),
+            notes: Notes::default(),
+        }
     }
 
     /// A supervisor that was just started.
     #[must_use]
     pub fn context(&self) -> Context {
         let launcher = || self.engine.launcher().in_place_of("local").polled_every(Duration::from_secs(10));
+        let gpu_runs = Arc::clone(&self.gpu_runs);
+        let gpu: QueueName = "gpu".parse().unwrap();
+        let limits = move || Some(BTreeMap::from([(gpu.clone(), gpu_runs.load(Ordering::Relaxed))]));
         let dependencies = Dependencies {
             webhook: None,
-            queues: BTreeMap::new(),
+            queues: QueueLimits::new(BTreeMap::new(), limits),
             clock: self.clock.clone(),
             ids: Arc::new(SystemIds),
             launchers: vec![Arc::new(launcher()), Arc::new(launcher().named(NAMED_ENGINE))],

@@ -105,6 +105,28 @@ fn a_failed_run_is_explained() {
     assert!(end.seconds_since(first) >= 600.0, "two pauses of up to ten minutes passed");
 }
 
+/// Proves that a run which ended before its launch is explained, though nothing of its queue and no check is kept: a
+/// ledger that was rebuilt may have neither.
+#[test]
+fn an_end_before_the_launch_is_explained() {
+    let bench = Bench::new();
+    let context = &bench.context;
+    let source = RunSource::File { path: bench.world.run_file("true", ""), patch: PlanPatch::default() };
+    let start = read(context, &source, false, &bench.world.notes).unwrap();
+    let prepared = begin(context, &start, LaunchKind::Train, &bench.world.notes).unwrap();
+    let run_id = prepared.run.run_id;
+    drop(prepared);
+    for (state, cause) in [
+        (RunState::Stopped, "it was never launched: it was stopped before"),
+        (RunState::Failed, "it was never launched"),
+    ] {
+        context.set_run_state(run_id, state).unwrap();
+        let page = explain(context, bench.run_of(run_id)).unwrap();
+        assert_eq!((page.run.state, page.attempt.is_none(), page.timeline.len()), (state, true, 0));
+        assert_eq!((page.short[1].name.as_str(), page.short[1].text.as_str()), ("cause", cause));
+    }
+}
+
 /// Proves that a run which ends while it is watched is shown as ended and not as one that lost its supervisor; and that
 /// one which waits without a process is shown as such by `watch` and explained, with how it continues, though it has no
 /// attempt.

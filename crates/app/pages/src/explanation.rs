@@ -41,7 +41,8 @@ pub fn explanation(found: &Explanation, about: &About) -> Page {
         }
         @if !found.detections.is_empty() { (section("Found while it ran", &detections(&found.detections))) }
         @if !found.diagnoses.is_empty() { (section("Diagnosed", &diagnoses(&found.diagnoses))) }
-        (section("Timeline", &timeline(&found.events())))
+        @let events = found.events();
+        @if !events.is_empty() { (section("Timeline", &timeline(&events))) }
         @if !found.retries.is_empty() { (section("What was decided", &decisions(&found.retries))) }
         @if found.attempt.is_some() { (section("Checkpoints", &stored(found))) }
         (section("Inputs", &inputs(found)))

@@ -19,7 +19,7 @@ pub fn postmortem(found: &Postmortem, about: &About) -> Page {
     let body = html! {
         @if let Some(diff) = &found.inputs.since_last_good { (section("What changed", &difference(diff))) }
         (section("Impact", &impact(found)))
-        (section("Timeline", &timeline(&found.timeline)))
+        @if !found.timeline.is_empty() { (section("Timeline", &timeline(&found.timeline))) }
         (section("Cause", &causes(found)))
         (section("What was tried", &html! {
             @if found.tried.is_empty() { p { "No decision was recorded" } } @else { (decisions(&found.tried)) }

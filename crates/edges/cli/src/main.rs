@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use nix::unistd::{Uid, User, geteuid};
 use trackway_engine::home::Home;
-use trackway_engine::{Context, Dependencies, Request};
+use trackway_engine::{Context, Dependencies, QueueLimits, Request};
 use trackway_flows::home::reconcile;
 
 use args::{
@@ -299,7 +299,9 @@ fn open_home(home: Home, settings: &Settings, create: bool, printer: Printer) ->
     dependencies.read_context = settings.read_context();
     dependencies.webhook = settings.webhook.as_ref().map(|webhook| webhook.value.clone());
     let at_most = settings.queues.iter().map(|(queue, at_most)| (queue.clone(), at_most.value));
-    dependencies.queues = at_most.collect();
+    let here = std::env::current_dir().unwrap_or_default();
+    let now = move || settings::queues_now(&here, &|name: &str| std::env::var_os(name));
+    dependencies.queues = QueueLimits::new(at_most.collect(), now);
     let request = Request::of_local_user();
     request.notices.listen(Some(commands::printed_by(printer)));
     Ok(Context::open_with(home, dependencies, request, create)?)

@@ -100,6 +100,17 @@ pub fn find(home: Option<&Path>, ledger: Option<&str>) -> Result<(Settings, Vec<
     Ok((settings, found))
 }
 
+/// How many runs of each queue run at once, by the settings files as they are now; none: one cannot be read, or has mistakes.
+pub fn queues_now(
+    here: &Path,
+    environment: &dyn Fn(&str) -> Option<OsString>,
+) -> Option<BTreeMap<QueueName, u32>> {
+    let found = files::find(here, environment).ok()?;
+    let read: Vec<(&Path, &SettingsFile)> = found.iter().filter_map(FoundFile::read).collect();
+    let queues = Given { home: None, ledger: None, environment, files: &read }.named(|file| &file.queues);
+    Some(queues.into_iter().map(|(queue, at_most)| (queue, at_most.value)).collect())
+}
+
 /// What holds, of all that is given.
 ///
 /// # Errors

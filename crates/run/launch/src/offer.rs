@@ -190,7 +190,28 @@ impl Offer {
     pub fn unknown(&self, request: &EngineRequest) -> Option<String> {
         let count = wanted_gpus(request)?;
         let Accelerators::Unknown { why } = &self.gpus else { return None };
-        Some(format!("`resources.gpus` = {count}: whether {} has as many is not known: {why}", self.place()))
+        let place = self.place();
+        Some(match request.resources.nodes.filter(|nodes| *nodes > 1) {
+            Some(nodes) => format!(
+                "`resources.gpus`: whether {place} has {count}, as each of {nodes} nodes is to have, is not known: {why}"
+            ),
+            None => format!("`resources.gpus` = {count}: whether {place} has as many is not known: {why}"),
+        })
+    }
+
+    /// The keys of a request that are compared with what the launcher has.
+    #[must_use]
+    pub fn compared(&self, request: &EngineRequest) -> Vec<&'static str> {
+        let resources = &request.resources;
+        let is_known = |capacity: Capacity| matches!(capacity, Capacity::UpTo(_));
+        let counts_gpus = matches!(self.gpus, Accelerators::UpTo(_));
+        let keys = [
+            ("resources.cpus", resources.cpus.is_some() && is_known(self.cpus)),
+            ("resources.memory", resources.memory_bytes.is_some() && is_known(self.memory_bytes)),
+            ("resources.disk", resources.disk_bytes.is_some() && is_known(self.disk_bytes)),
+            ("resources.gpus", wanted_gpus(request).is_some() && counts_gpus),
+        ];
+        keys.into_iter().filter(|(_, is_compared)| *is_compared).map(|(key, _)| key).collect()
     }
 
     /// Whether it puts attempts on one of several machines: only then can some of them be excluded.
@@ -215,12 +236,12 @@ impl Offer {
         let count = wanted_gpus(request)?;
         let Accelerators::UpTo(has) = self.gpus else { return None };
         let engine = self.engine.as_deref().unwrap_or(self.launcher);
-        let instead =
-            format!("request no more, or set `engines.{engine}.gpus` of the settings if it has them");
-        let why = match has {
-            0 => format!("{} has none", self.place()),
-            _ => format!("{} has {has}", self.place()),
+        let place = self.place();
+        let (why, less) = match has {
+            0 => (format!("{place} has none"), "request none"),
+            _ => (format!("{place} has {has}"), "request no more"),
         };
+        let instead = format!("{less}, or set `engines.{engine}.gpus` of the settings if it has them");
         (count > has).then(|| refusal("resources.gpus", count.to_string(), why, &instead))
     }
 
@@ -244,7 +265,9 @@ impl Offer {
                 Capacity::Unlimited | Capacity::Unknown => "an unknown number".to_owned(),
             };
             let key = format!("resources.{name}");
-            Some(refusal(&key, shown(wanted), format!("{place} has {has}"), "request less, or free some"))
+            // Processors and memory are counted whether they are free or not.
+            let instead = if name == "disk" { "request less, or free some" } else { "request less" };
+            Some(refusal(&key, shown(wanted), format!("{place} has {has}"), instead))
         })
     }
 }
@@ -382,8 +405,10 @@ mod tests {
             assert!(!refusal.why.is_empty() && !refusal.instead.is_empty(), "{refusal}");
         }
         let memory = machine().unmet(&of(Resources { memory_bytes: Some(2 << 30), ..Resources::default() }));
-        let expected = "`resources.memory` = 2.0 GiB: `here` has 1.0 GiB; request less, or free some";
+        let expected = "`resources.memory` = 2.0 GiB: `here` has 1.0 GiB; request less";
         assert_eq!(lines(memory), [expected]);
+        let disk = machine().unmet(&of(Resources { disk_bytes: Some(1), ..Resources::default() }));
+        assert_eq!(disk[0].instead, "request less, or free some");
     }
 
     /// Proves that GPUs are refused only where the machine is known to have fewer, and that it is said where that is not known.
@@ -391,7 +416,7 @@ mod tests {
     fn gpus_are_refused_where_they_are_not_there() {
         let with = |gpus: Accelerators| Offer { gpus, ..machine() };
         let none = lines(with(Accelerators::UpTo(0)).unmet(&gpus(1)));
-        let expected = "`resources.gpus` = 1: `here` has none; request no more, or set `engines.local.gpus` of the settings if it has them";
+        let expected = "`resources.gpus` = 1: `here` has none; request none, or set `engines.local.gpus` of the settings if it has them";
         assert_eq!(none, [expected]);
         let unseen = with(Accelerators::Unknown { why: "`/dev/dxg` may be one of them".into() });
         assert_eq!(lines(unseen.unmet(&gpus(1))), [""; 0]);
@@ -399,6 +424,22 @@ mod tests {
             "`resources.gpus` = 1: whether `here` has as many is not known: `/dev/dxg` may be one of them";
         assert_eq!(unseen.unknown(&gpus(1)).as_deref(), Some(expected));
         assert_eq!((unseen.unknown(&gpus(0)), machine().unknown(&gpus(2))), (None, None));
+        let shared = of(Resources { nodes: Some(2), ..gpus(1).resources });
+        let expected =
+            "`resources.gpus`: whether `here` has 1, as each of 2 nodes is to have, is not known: ";
+        assert!(unseen.unknown(&shared).unwrap().starts_with(expected));
+    }
+
+    /// Proves that only what is requested and what the launcher has a known number of counts as compared, and the kind of a GPU never.
+    #[test]
+    fn what_is_compared_is_known() {
+        let kind = GpuRequest { count: 0, kind: Some("a100".into()), memory_bytes: None };
+        let of_kind = Resources { cpus: Some(1), gpus: Some(kind), ..Resources::default() };
+        assert_eq!(machine().compared(&of(of_kind)), ["resources.cpus"]);
+        let disk = Resources { disk_bytes: Some(1), memory_bytes: Some(1), ..gpus(1).resources };
+        assert_eq!(machine().compared(&of(disk.clone())), ["resources.memory", "resources.gpus"]);
+        let unseen = Offer { gpus: Accelerators::Unlimited, ..machine() };
+        assert_eq!(unseen.compared(&of(disk)), ["resources.memory"]);
     }
 
     /// Proves that an engine with several machines gives what fits on the largest one, and leaves to itself what it does not say.

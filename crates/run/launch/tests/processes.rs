@@ -636,7 +636,10 @@ fn what_cannot_be_executed_is_explained() {
     let mut two_nodes = place.spec(&["true"]);
     two_nodes.details.request.resources.nodes = Some(2);
     let refused = place.launcher.launch(&two_nodes, &Redactor::from_own_environment()).unwrap_err();
-    assert!(refused.to_string().contains("`resources.nodes` (it has one machine: request 1)"), "{refused}");
+    assert!(
+        refused.to_string().contains("`resources.nodes` = 2: the local launcher has one machine; request 1"),
+        "{refused}"
+    );
     assert!(!two_nodes.directory.exists(), "a refused launch leaves nothing behind");
 }
 

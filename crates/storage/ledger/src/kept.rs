@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 use trackway_core::{AttemptId, RunId, Timestamp};
 
 use crate::backend::{Backend, column_list};
-use crate::changes::note_changes;
+use crate::changes::{must_know, note_changes};
 use crate::error::LedgerError;
 use crate::ledger::{Ledger, update_run};
 use crate::receipts::seal::{AttemptSeal, seal_rows, sealed_receipt};
@@ -20,7 +20,8 @@ use crate::records::{
     AmendmentRow, ApprovalRow, AttemptDataRow, AttemptRow, AttemptState, ChargeRow, DataSnapshotRow,
     DetectionRow, DiagnosisRow, DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow,
     LAUNCHES, ModelChangeRow, ModelRow, ModelVersionRow, NoticeRow, OutboxRow, PreflightCheckRow, RetryRow,
-    RollBackRow, RunAmendmentRow, RunDataRow, RunRow, RunState, Subject, SubjectKind, TABLES, VIEWS,
+    RollBackRow, RunAmendmentRow, RunDataRow, RunRow, RunState, Subject, SubjectEventRow, SubjectKind,
+    TABLES, VIEWS,
 };
 use crate::text::StoredText;
 use crate::value::{Column, ColumnKind, Field as _, Record, Table, Value};
@@ -527,6 +528,7 @@ impl Restoring<'_> {
         self.rows_of::<DiagnosisRow>()?;
         self.rows_of::<PreflightCheckRow>()?;
         self.rows_of::<DriftResultRow>()?;
+        self.events()?;
         self.rows_of::<NoticeRow>()?;
         self.deliveries()?;
         for evaluation in kept.rows_of::<EvaluationRow>()? {
@@ -567,6 +569,15 @@ impl Restoring<'_> {
             self.restored.differs.extend(changed(table, stays, &kept.values(), &stored.values()));
         }
         Ok(())
+    }
+
+    /// Events that are part of no receipt; those of a receipt come back with it.
+    fn events(&mut self) -> Result<(), LedgerError> {
+        let events: Vec<SubjectEventRow> = self.kept.rows_of()?;
+        for event in &events {
+            must_know(self.backend, &event.subject(), "restoring an event")?;
+        }
+        self.rows(&events)
     }
 
     /// A copy may know more of a delivery than a ledger that was put back from a backup: then the notice is not sent again.

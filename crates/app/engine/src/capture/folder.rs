@@ -5,7 +5,7 @@
 //! once it was read, or was rewritten meanwhile, is not what the script started with, and is named.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirEntry, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
@@ -38,6 +38,8 @@ const ENTRIES_MAX: usize = 4000;
 const FOLDERS_MAX: usize = 500;
 /// A longer first line is not taken for a header.
 const HEADER_BYTES_MAX: usize = 512;
+/// Most folders that are named because they were not looked at.
+const LEFT_OUT_MAX: usize = 64;
 /// Folders of packages, caches and logs.
 const LEFT_OUT_FOLDERS: [&str; 6] =
     ["node_modules", "__pycache__", "site-packages", "wandb", "mlruns", "lightning_logs"];
@@ -62,6 +64,9 @@ pub struct Folder {
     /// Those that were written or removed after they were listed and before they were read: of them no hash is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<PathBuf>,
+    /// Folders that were not looked at, or not to their end: whether a file was in them is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<PathBuf>,
     /// The files of settings and code, of which the bytes are kept.
     #[serde(skip)]
     pub to_keep: BTreeSet<PathBuf>,
@@ -162,7 +167,7 @@ impl FolderFile {
 
 /// Lists the files, and reads none. `None`: the script starts in no folder of a project.
 pub(super) fn list(inputs: &CaptureInputs<'_>, git: &Git) -> Option<Folder> {
-    let roots = roots(inputs);
+    let (roots, left_out) = roots(inputs);
     if roots.is_empty() {
         return None;
     }
@@ -176,15 +181,20 @@ pub(super) fn list(inputs: &CaptureInputs<'_>, git: &Git) -> Option<Folder> {
         left_folders: FOLDERS_MAX,
         found: Vec::new(),
         not_looked_at: 0,
+        left_out,
     };
-    for root in roots {
-        walk.root(&root, git);
+    for root in &roots {
+        walk.root(root, git);
     }
-    Some(walk.listed())
+    let mut folder = walk.listed();
+    if folder.left_out.len() > LEFT_OUT_MAX {
+        folder.left_out = roots;
+    }
+    Some(folder)
 }
 
-/// The working directory and the script's folder, where they may be a project.
-fn roots(inputs: &CaptureInputs<'_>) -> Vec<PathBuf> {
+/// The working directory and the script's folder: where they may be a project, and where they are not.
+fn roots(inputs: &CaptureInputs<'_>) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let script = script_of(inputs.argv, inputs.working_directory);
     let of_script = script.as_deref().and_then(Path::parent).filter(|folder| folder.is_dir());
     let home = inputs.environment.get("HOME").map(PathBuf::from);
@@ -196,13 +206,16 @@ fn roots(inputs: &CaptureInputs<'_>) -> Vec<PathBuf> {
             || folder.ancestors().any(is_of_packages)
     };
     let mut roots: Vec<(PathBuf, PathBuf)> = Vec::new();
+    let mut left_out = Vec::new();
     for folder in [Some(inputs.working_directory), of_script].into_iter().flatten() {
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        if !is_shared(&real) && !roots.iter().any(|(root, _)| real.starts_with(root)) {
+        if is_shared(&real) {
+            left_out.push(folder.to_owned());
+        } else if !roots.iter().any(|(root, _)| real.starts_with(root)) {
             roots.push((real, folder.to_owned()));
         }
     }
-    roots.into_iter().map(|(_, folder)| folder).collect()
+    (roots.into_iter().map(|(_, folder)| folder).collect(), left_out)
 }
 
 /// Whether packages are installed in the folder.
@@ -228,13 +241,15 @@ struct Walk {
     /// The files, and of those that are to be read their states and whether they are code.
     found: Vec<(FolderFile, Option<(State, bool)>)>,
     not_looked_at: u64,
+    left_out: Vec<PathBuf>,
 }
 
 impl Walk {
     /// What was found, by path.
     fn listed(mut self) -> Folder {
         self.found.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
-        let mut folder = Folder { not_looked_at: self.not_looked_at, ..Folder::default() };
+        let mut folder =
+            Folder { not_looked_at: self.not_looked_at, left_out: self.left_out, ..Folder::default() };
         for (place, (file, to_read)) in self.found.into_iter().enumerate() {
             folder.files.push(file);
             folder.unread.extend(to_read.map(|(state, is_code)| Unread { place, state, is_code }));
@@ -258,7 +273,7 @@ impl Walk {
             match path.symlink_metadata() {
                 _ if inner.iter().any(is_hidden) => {}
                 Ok(found) if found.is_dir() && self.is_entered(&path) => folders.push(path),
-                Ok(found) if found.is_dir() => {}
+                Ok(found) if found.is_dir() => self.leave_out_unless_never_seen(&path),
                 Ok(found) => self.look(path, (!found.is_symlink()).then_some(found.ino())),
                 Err(_) => {}
             }
@@ -275,6 +290,7 @@ impl Walk {
                 if self.left_folders == 0 || depth > DEPTH_MAX { None } else { entries_of(&folder) };
             let Some(entries) = entries else {
                 self.not_looked_at += 1;
+                self.leave_out(&folder);
                 continue;
             };
             self.left_folders -= 1;
@@ -282,8 +298,12 @@ impl Walk {
                 match kind {
                     Entry::Folder if self.is_entered(&path) => waiting.push_back((path, depth + 1)),
                     Entry::File(inode) => self.look(path, inode),
-                    Entry::LinkedFolder => self.not_looked_at += 1,
-                    Entry::Folder | Entry::Other => {}
+                    Entry::Folder => self.leave_out_unless_never_seen(&path),
+                    Entry::LinkedFolder => {
+                        self.not_looked_at += 1;
+                        self.leave_out_unless_never_seen(&path);
+                    }
+                    Entry::Other => {}
                 }
             }
         }
@@ -294,13 +314,31 @@ impl Walk {
         !is_hidden(folder) && !is_of_packages(folder) && !is_excluded()
     }
 
+    fn leave_out(&mut self, folder: &Path) {
+        let is_new = self.left_out.last().is_none_or(|last| last != folder);
+        if is_new && self.left_out.len() <= LEFT_OUT_MAX && folder.to_str().is_some() {
+            self.left_out.push(folder.to_owned());
+        }
+    }
+
+    /// A folder whose name alone keeps it from being looked at has no files in any list.
+    fn leave_out_unless_never_seen(&mut self, folder: &Path) {
+        if may_be_entered(folder.file_name().unwrap_or_default()) {
+            self.leave_out(folder);
+        }
+    }
+
     /// `inode`: its own; none of a link.
     fn look(&mut self, path: PathBuf, inode: Option<u64>) {
         if is_hidden(&path) || !self.seen.insert(path.clone()) {
             return;
         }
         // Names that are not UTF-8 have no place in the list.
-        let is_listed = self.found.len() < FILES_MAX && path.to_str().is_some() && is_looked_at(&path);
+        let may_be_listed = path.to_str().is_some() && is_looked_at(&path);
+        let is_listed = self.found.len() < FILES_MAX && may_be_listed;
+        if may_be_listed && !is_listed {
+            self.leave_out(path.parent().unwrap_or(&path));
+        }
         let may_be_excluded =
             self.excluded_files.iter().any(|(_, excluded)| inode.is_none_or(|it| it == *excluded));
         // Of thousands of images nothing but the names is read.
@@ -367,6 +405,19 @@ fn entries_of(folder: &Path) -> Option<Vec<(PathBuf, Entry)>> {
 
 fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+/// Whether the name of a folder does not keep it from being looked at.
+fn may_be_entered(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    !name.starts_with('.') && !LEFT_OUT_FOLDERS.contains(&&*name)
+}
+
+/// Whether a file is listed where it exists, by its path from the folder that is looked at.
+#[must_use]
+pub fn may_be_listed(inner: &Path) -> bool {
+    let mut folders = inner.parent().into_iter().flat_map(Path::iter);
+    folders.all(may_be_entered) && !is_hidden(inner) && is_looked_at(inner)
 }
 
 /// Whether a script may read it as settings, as a table, or as code. A file without an extension may be a table.

@@ -193,6 +193,25 @@ fn the_files_that_git_does_not_compare_are_listed() {
     assert_eq!(paths, ["config.json", "data/train.csv"].map(PathBuf::from));
 }
 
+/// Proves that folders which were not looked at are named: one of packages, Trackway's home, a link and one that is too
+/// deep; and that those of caches, which no list has, are not.
+#[test]
+fn folders_that_were_not_looked_at_are_named() {
+    let mut world = World::new();
+    let deep = "a/b/c/d/e/f/g";
+    for path in ["env/pyvenv.cfg", "state/c.json", "__pycache__/b.py", ".git_like/a.json", "lib/m.py"] {
+        world.write(path, "1\n");
+    }
+    world.write(&format!("{deep}/n.py"), "1\n");
+    std::os::unix::fs::symlink(world.path().join("lib"), world.path().join("linked")).unwrap();
+    world.exclude = vec![world.path().join("state")];
+    let found = world.with(&["true"], |inputs| folder_of(inputs, &git::working_tree::capture(inputs)));
+    let mut names: Vec<&Path> =
+        found.left_out.iter().map(|path| path.strip_prefix(world.path()).unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, [deep, "env", "linked", "state"].map(Path::new));
+}
+
 /// Proves that no file beside a script is opened twice for what is captured and kept of it, that of an image only the
 /// name is looked at, and that settings and code are what is kept: of a text only one that has nothing but settings in
 /// it.

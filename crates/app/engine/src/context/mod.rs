@@ -5,6 +5,7 @@ pub(crate) mod launchers;
 pub mod ledger_state;
 pub mod notices;
 pub(crate) mod patience;
+pub mod queue_limits;
 pub(crate) mod request;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trackway_core::{AttemptId, Clock, Ids, RunId};
-use trackway_formats::queue::QueueName;
 use trackway_formats::runfile::EngineName;
 use trackway_formats::settings::EngineSettings;
 use trackway_launch::{Launcher, LocalLauncher};
@@ -30,6 +30,7 @@ use crate::home::Home;
 use folds::Folds;
 use launchers::Launchers;
 use patience::{Outage, Patience};
+use queue_limits::QueueLimits;
 use request::{Actor, Request};
 
 /// How long a wait sleeps before it looks for a request to stop.
@@ -50,7 +51,7 @@ pub struct Dependencies {
     /// The address that notifications are sent to, unless a run file names another one.
     pub webhook: Option<String>,
     /// How many runs of each queue run at once; of others one.
-    pub queues: BTreeMap<QueueName, u32>,
+    pub queues: QueueLimits,
 }
 
 impl Dependencies {
@@ -64,7 +65,7 @@ impl Dependencies {
             binary,
             read_context: ReadContext::default(),
             webhook: None,
-            queues: BTreeMap::new(),
+            queues: QueueLimits::default(),
         }
     }
 
@@ -110,7 +111,7 @@ pub struct Shared {
     /// The address that notifications are sent to, unless a run file names another one.
     pub webhook: Option<String>,
     /// How many runs of each queue run at once; of others one.
-    pub queues: BTreeMap<QueueName, u32>,
+    pub queues: QueueLimits,
 }
 
 /// Everything a use case needs, for one request.

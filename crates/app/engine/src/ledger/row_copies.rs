@@ -12,7 +12,7 @@ use trackway_files::{TempFile, make_folders};
 use trackway_formats::layout::RowCopy;
 use trackway_ledger::{
     AttemptRow, AttemptSeal, DeliveryEnd, DeliveryState, DetectionRow, EvaluationEnd, EvaluationRow,
-    KeptRows, Ledger, LedgerError, NoticeRow, OutboxRow, RetryRow,
+    EventRow, KeptRows, Ledger, LedgerError, NoticeRow, OutboxRow, RetryRow, SubjectEventRow,
 };
 
 use crate::Context;
@@ -24,6 +24,22 @@ impl Context {
     /// Keeps rows of a run, as far as the disk allows: the ledger has them already.
     pub fn keep(&self, run_id: RunId, copy: RowCopy<'_>, rows: &KeptRows) {
         write(&self.home, &self.home.layout.run(run_id).row_copy(copy), self.ledger.kept(rows));
+    }
+
+    /// Adds an event of a run of this home that is part of no receipt, and keeps it.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub fn append_run_event(&self, event: &EventRow) -> Result<(), AppError> {
+        self.ledger_write(|ledger| ledger.append_event(event))?;
+        self.keep_event(event);
+        Ok(())
+    }
+
+    /// Keeps an event of a run that the ledger took.
+    pub(crate) fn keep_event(&self, event: &EventRow) {
+        let rows = KeptRows::of([&SubjectEventRow::from(event)]);
+        self.keep(event.run_id, RowCopy::Event(&event.event_id), &rows);
     }
 
     /// Keeps a sealed receipt, with the decision that followed, what detectors found, and the hashes of the attempt's files.

@@ -213,6 +213,20 @@ impl Context {
         self.set_run_state(run_id, RunState::Failed).err().unwrap_or(why)
     }
 
+    /// Gives a run the state and the end that it had before; one that ran waits for its next attempt.
+    pub(crate) fn put_back(&self, before: &RunRow) -> Result<(), AppError> {
+        let state = match before.state {
+            RunState::Running => RunState::Waiting,
+            state => state,
+        };
+        let run = self.change_run(before.run_id, |run| {
+            run.state = state;
+            run.ended_at = before.ended_at;
+        })?;
+        self.keep(before.run_id, RowCopy::State, &KeptRows::of_run(&run, &[], &[]));
+        Ok(())
+    }
+
     /// The way to an attempt's files: where it runs, and in the home once it is sealed or when it never began.
     pub fn channel_of(&self, attempt: &AttemptRow) -> Result<Arc<dyn AttemptChannel>, AppError> {
         let placement = match attempt.state {

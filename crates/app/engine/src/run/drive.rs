@@ -13,7 +13,9 @@ use trackway_formats::EventKind;
 use trackway_formats::runfile::{Plan, PlanEntry, SigtermMeaning};
 use trackway_launch::shim::printed_course;
 use trackway_launch::{Observation, ObservedAttempt, Terminal, TerminalStreams, input_waits};
-use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
+use trackway_ledger::{
+    AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
+};
 use trackway_rules::decide::{DecisionRule, Spent};
 
 use super::detect::{Detecting, DetectionLog};
@@ -22,7 +24,7 @@ use super::ladder::Ladder;
 use super::launch::adopted;
 use super::launch::attempt::{
     Additions, LateCapture, Launched, instance_of, launch_next, listed, live_state, may_be_starting,
-    queued_seconds,
+    offer_to, queued_seconds,
 };
 use super::launch::isolated;
 use super::locks::supervision::superseded;
@@ -89,6 +91,8 @@ pub fn drive(
             LoopStep::Rest => break,
             LoopStep::Watch(launched) => *launched,
             LoopStep::Launch(changes) => {
+                // What it is again where the launcher refuses what a person wants launched.
+                let before = asked_for.then(|| context.run_by_id(run_id)).transpose()?;
                 // Before the run counts as running: while it is in the line it is shown as waiting.
                 let admission = queue::admit(context, &prepared, reporter)?;
                 if admission == Admission::Left {
@@ -112,8 +116,10 @@ pub fn drive(
                     ..additions(&prepared.job.plan, (*changes, &entries), rung, injection.as_ref())
                 };
                 detecting.runs_on(additions.resources(&prepared.job.plan).gpu.as_deref());
-                let launched =
-                    launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter);
+                let offer = offer_to(context, &prepared, &additions)
+                    .map_err(|error| not_given(context, run_id, (previous.as_ref(), before), error))?;
+                let given = (&additions, &offer);
+                let launched = launch_next(context, &prepared, previous.as_ref(), given, asked_for, reporter);
                 let launched =
                     launched.map_err(|error| not_launched(context, run_id, previous.as_ref(), error))?;
                 input = input_after(input, &launched, reporter);
@@ -210,6 +216,30 @@ fn not_launched(
     if is_written_down || error.kind.is_passing() {
         return error;
     }
+    note_refused(context, run_id, &error);
+    context.fail_run(run_id, error)
+}
+
+/// The launcher does not give what an attempt requests. A run that is resumed stays what it was, and a later resume
+/// launches it; otherwise it is as any launch that is refused. `before`: the run where a person wants the launch.
+fn not_given(
+    context: &Context,
+    run_id: RunId,
+    (previous, before): (Option<&AttemptRow>, Option<RunRow>),
+    error: AppError,
+) -> AppError {
+    // One that was only planned begins now: its refusal is its end.
+    let Some(before) = before.filter(|run| run.state != RunState::Planned) else {
+        return not_launched(context, run_id, previous, error);
+    };
+    if !error.kind.is_passing() {
+        note_refused(context, run_id, &error);
+    }
+    context.put_back(&before).err().unwrap_or(error)
+}
+
+/// Writes down that a launch was refused, and what a person does about it.
+fn note_refused(context: &Context, run_id: RunId, error: &AppError) {
     let (at, kind) = (context.clock.now(), EventKind::LaunchRefused);
     let event = EventRow {
         // It may be refused more than once.
@@ -218,8 +248,9 @@ fn not_launched(
         ..EventRow::of_run(run_id, kind, at, error.message.clone())
     };
     // The state of the run counts more than its history.
-    let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
-    context.fail_run(run_id, error)
+    if context.ledger_write_now(|ledger| ledger.append_event(&event)).is_ok() {
+        context.keep_event(&event);
+    }
 }
 
 /// Reports what the attempt resumed from and left, and how it ended.
@@ -368,7 +399,9 @@ pub fn rehearse(
         isolation: isolated::isolation(context, prepared, &offer, reporter)?,
         ..Additions::default()
     };
-    let launched = launch_next(context, prepared, previous, &additions, true, reporter)?;
+    let offer = offer_to(context, prepared, &additions)
+        .map_err(|error| context.fail_run(prepared.run.run_id, error))?;
+    let launched = launch_next(context, prepared, previous, (&additions, &offer), true, reporter)?;
     let looks = Looks { rehearsal: Some(rehearsal), ..Looks::default() };
     match watch(context, prepared, &launched, rehearsal.injection, looks, reporter)? {
         Ended::Attempt => seal_patiently(context, &launched),

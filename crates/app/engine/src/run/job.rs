@@ -139,12 +139,35 @@ pub(super) fn requested(
     }
 }
 
-/// What a launcher does not give of a launch with these changes, and what of it is not known.
-pub(super) fn unmet(plan: &Plan, in_force: &PlanEntry, offer: &Offer) -> (Vec<Refusal>, Option<String>) {
+/// What a launcher does not give of a launch with these changes, what of it is not known, and the keys that were compared.
+pub(super) fn unmet(
+    plan: &Plan,
+    in_force: &PlanEntry,
+    offer: &Offer,
+) -> (Vec<Refusal>, Option<String>, Vec<&'static str>) {
     let request = requested(plan, in_force, &in_force.placement.exclude_hosts, offer);
-    let mut refused = offer.unmet(&request);
+    let mut refused = refused(plan, in_force, &request, offer);
     refused.extend(refused_client(plan, offer));
-    (refused, offer.unknown(&request))
+    (refused, offer.unknown(&request), offer.compared(&request))
+}
+
+/// What a launcher does not give of a request. GPUs are shown as they were written, and what each machine is to have of them.
+pub(super) fn refused(
+    plan: &Plan,
+    in_force: &PlanEntry,
+    request: &EngineRequest,
+    offer: &Offer,
+) -> Vec<Refusal> {
+    let section = plan.resources.changed(&in_force.resources);
+    let nodes = section.nodes.unwrap_or(1);
+    let as_written = |refusal: Refusal| match refusal.key == "resources.gpus" && nodes > 1 {
+        true => {
+            let wanted = format!("{} on {nodes} nodes ({} each)", section.gpus, refusal.wanted);
+            Refusal { wanted, ..refusal }
+        }
+        false => refusal,
+    };
+    offer.unmet(request).into_iter().map(as_written).collect()
 }
 
 /// The client of a container is of use where the command is started in it, and not where the engine starts it.

@@ -14,6 +14,7 @@ use trackway_ledger::{EventRow, RunRow, RunState};
 use super::locks::places::{Line, Places, QueuePlace, Ticket, Turn, at_most};
 use super::locks::supervision::{lacks_supervisor, needs_supervisor};
 use super::prepare::begin::Prepared;
+use super::prepare::shared_paths::names_what_is_live;
 use crate::Context;
 use crate::error::AppError;
 use crate::reporter::{Notice, Reporter};
@@ -22,6 +23,10 @@ use crate::reporter::{Notice, Reporter};
 const LOOK_SECONDS: f64 = 0.25;
 /// How often it says that it waits.
 const NOTICE_SECONDS: f64 = 1.0;
+/// The limit that keeps runs apart which have the same checkpoints.
+const ONE_AT_ONCE: u32 = 1;
+/// The field of `queue_joined` that says whether only that limit holds for the run.
+const TAKES_TURNS: &str = "takes_turns";
 
 /// How a run waits that does not run, as every view of it shows it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,7 +51,7 @@ pub fn waiting(context: &Context, run: &RunRow) -> Result<Waiting, AppError> {
 /// # Errors
 /// When the ledger cannot be read.
 pub fn waiting_among(context: &Context, runs: &[RunRow]) -> Result<BTreeMap<RunId, Waiting>, AppError> {
-    let mut lines = BTreeMap::new();
+    let mut lines = Lines::new();
     let mut waiting = BTreeMap::new();
     for run in runs.iter().filter(|run| needs_supervisor(run)) {
         let queue = match run.state {
@@ -58,28 +63,37 @@ pub fn waiting_among(context: &Context, runs: &[RunRow]) -> Result<BTreeMap<RunI
     Ok(waiting)
 }
 
-/// The wait of a run for its place. `lines`: the queues that were looked at already; none: one that cannot be looked at.
-fn wait_of(
-    context: &Context,
-    run_id: RunId,
-    lines: &mut BTreeMap<QueueName, Option<Line>>,
-) -> Result<Option<QueuedRun>, AppError> {
+/// The limits of queues and who is in them; none: a queue that cannot be looked at.
+type Lines = BTreeMap<QueueName, (u32, Option<Line>)>;
+
+/// The wait of a run for its place. `lines`: the queues that were looked at already.
+fn wait_of(context: &Context, run_id: RunId, lines: &mut Lines) -> Result<Option<QueuedRun>, AppError> {
     let events = context.ledger_read(|ledger| ledger.events_of_run(run_id))?;
     let Some((queue, since)) = joined(&events) else { return Ok(None) };
-    let at_most = at_most(context, &queue);
     let seconds = context.clock.now().seconds_since(since).max(0.0);
-    let look = || places_of(context, &queue).line().ok().flatten();
-    let line = lines.entry(queue.clone()).or_insert_with(look);
+    let look = || (at_most(context, &queue), places_of(context, &queue).line().ok().flatten());
+    let (limit, line) = lines.entry(queue.clone()).or_insert_with(look);
+    let at_most = if takes_turns(&events) { ONE_AT_ONCE } else { *limit };
     Ok(Some(queued_run((&queue, at_most), line.as_ref(), run_id, seconds)))
 }
 
 /// The queue that a run waits in, and since when; none: it waits in none. `events`: those of the run.
 pub(crate) fn joined(events: &[EventRow]) -> Option<(QueueName, Timestamp)> {
+    let last = last_joined(events)?;
+    Some((last.field("queue")?.parse().ok()?, last.at))
+}
+
+/// The event with which the wait of a run began that lasts.
+fn last_joined(events: &[EventRow]) -> Option<&EventRow> {
     let kinds = [EventKind::QueueJoined, EventKind::QueuePlaceTaken, EventKind::QueueLeft];
     let of_queue = events.iter().filter(|event| kinds.iter().any(|kind| kind.is(&event.kind)));
-    let last =
-        of_queue.max_by_key(|event| event.at).filter(|event| EventKind::QueueJoined.is(&event.kind))?;
-    Some((last.field("queue")?.parse().ok()?, last.at))
+    of_queue.max_by_key(|event| event.at).filter(|event| EventKind::QueueJoined.is(&event.kind))
+}
+
+/// Whether a run waits for all others of its queue, whatever its limit is now.
+fn takes_turns(events: &[EventRow]) -> bool {
+    let fields = last_joined(events).and_then(|event| event.fields_json.as_ref());
+    fields.and_then(|fields| fields.get(TAKES_TURNS)?.as_bool()).unwrap_or(false)
 }
 
 /// A wait, as documents have it. `line`: the queue on this host; none: it cannot be looked at.
@@ -155,6 +169,8 @@ struct Wait<'c> {
     queue: &'c QueueName,
     places: Places,
     began_micros: i64,
+    /// Whether it waits for all others: a live run has the same checkpoints, and both began since one runs at once.
+    takes_turns: bool,
 }
 
 impl<'c> Wait<'c> {
@@ -164,12 +180,18 @@ impl<'c> Wait<'c> {
             queue,
             places: places_of(context, queue),
             began_micros: context.clock.monotonic_micros(),
+            takes_turns: false,
         }
+    }
+
+    /// How many run at once for this run to be one of them. The limit may change while it waits.
+    fn at_most(&self) -> u32 {
+        if self.takes_turns { ONE_AT_ONCE } else { at_most(self.context, self.queue) }
     }
 
     /// The next turn of a ticket; without one this joins the line.
     fn turn(&self, run_id: RunId, ticket: Option<Ticket>) -> Result<Turn, AppError> {
-        let at_most = at_most(self.context, self.queue);
+        let at_most = self.at_most();
         let turn = match ticket {
             Some(ticket) => self.places.turn(ticket, at_most),
             None => self.places.join(run_id, at_most),
@@ -183,13 +205,14 @@ impl<'c> Wait<'c> {
 
     /// The place, and how the run got it.
     fn until_place(
-        &self,
+        &mut self,
         prepared: &Prepared,
         reporter: &dyn Reporter,
     ) -> Result<(Option<QueuePlace>, Admission), AppError> {
         let run_id = prepared.run.run_id;
-        let files = self.context.home.layout.run(run_id);
-        let cancel = &self.context.request.cancel;
+        let context = self.context;
+        let files = context.home.layout.run(run_id);
+        let cancel = &context.request.cancel;
         let is_over = || files.stop().exists() || cancel.is_detached();
         let mut next_notice = 0.0;
         let mut held = None;
@@ -201,14 +224,14 @@ impl<'c> Wait<'c> {
                     return Ok(match joined {
                         false => (Some(place), Admission::AtOnce),
                         // A stop may have been requested since the last look: while the run waited, nothing else reads it.
-                        true if !self.context.wait(0.0, is_over) => (None, Admission::Left),
+                        true if !context.wait(0.0, is_over) => (None, Admission::Left),
                         true => (Some(place), Admission::AfterWait),
                     });
                 }
                 Turn::Waits { ticket, running } => {
                     held = Some(ticket);
                     if !joined {
-                        self.record_joined(run_id, running)?;
+                        self.come(prepared, running)?;
                     }
                 }
             }
@@ -217,7 +240,7 @@ impl<'c> Wait<'c> {
                 next_notice = seconds + NOTICE_SECONDS;
                 reporter.notice(&Notice::Queued(self.as_seen(run_id, seconds)));
             }
-            if !self.context.wait(LOOK_SECONDS, is_over) {
+            if !context.wait(LOOK_SECONDS, is_over) {
                 return Ok((None, Admission::Left));
             }
         }
@@ -226,15 +249,24 @@ impl<'c> Wait<'c> {
     /// The wait as it is shown while it lasts.
     fn as_seen(&self, run_id: RunId, seconds: f64) -> QueuedRun {
         let line = self.places.line().ok().flatten();
-        queued_run((self.queue, at_most(self.context, self.queue)), line.as_ref(), run_id, seconds)
+        queued_run((self.queue, self.at_most()), line.as_ref(), run_id, seconds)
+    }
+
+    /// Begins the wait of a run that is in the line by now: of two that come at once, the later one sees the other.
+    fn come(&mut self, prepared: &Prepared, running: Option<u32>) -> Result<(), AppError> {
+        let run_id = prepared.run.run_id;
+        self.takes_turns = names_what_is_live(self.context, &prepared.job, run_id)?;
+        self.record_joined(run_id, running)
     }
 
     /// `running`: how many places are taken; none: that is not known.
     fn record_joined(&self, run_id: RunId, running: Option<u32>) -> Result<(), AppError> {
-        let at_most = at_most(self.context, self.queue);
+        let at_most = self.at_most();
         let taken = running.map(|running| format!(": {running} of {at_most} are taken")).unwrap_or_default();
         let message = format!("waits for a place in queue {}{taken}", self.queue);
-        let fields = json!({ "queue": self.queue, "at_most": at_most, "running": running });
+        let fields = json!({
+            "queue": self.queue, "at_most": at_most, "running": running, TAKES_TURNS: self.takes_turns,
+        });
         // Before the state: views find the queue of a run that waits by this event.
         record(self.context, run_id, EventKind::QueueJoined, message, fields)?;
         self.context.set_run_state(run_id, RunState::Waiting)
@@ -270,7 +302,7 @@ fn record(
         fields_json: Some(fields),
         ..EventRow::of_run(run_id, kind, at, message)
     };
-    context.ledger_write(|ledger| ledger.append_event(&event)).map(|_| ())
+    context.append_run_event(&event)
 }
 
 /// A run that ends without a place is stopped, unless it is only to continue later: its terminal is gone, or its machine is taken away.
@@ -315,12 +347,17 @@ fn cannot_wait(queue: &QueueName, error: &std::io::Error) -> AppError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use trackway_core::LaunchKind;
     use trackway_files::FolderLock;
+    use trackway_formats::layout::RowCopy;
     use trackway_formats::runfile::PlanPatch;
+    use trackway_ledger::Ledger;
     use trackway_system::SystemClock;
 
     use super::*;
+    use crate::row_copies;
     use crate::run::{RunSource, begin, read};
     use crate::testing::{SETTLES, World};
 
@@ -354,6 +391,97 @@ mod tests {
             assert!(unsupervised, "its process has ended");
         }
         drop(turn);
+    }
+
+    /// Proves that what happened to a run in its queue is kept in its folder, from which another ledger gets it.
+    #[test]
+    fn what_happened_in_a_queue_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let queue: QueueName = "gpu".parse().unwrap();
+        let source = RunSource::File { path: world.run_file("true", ""), patch: PlanPatch::default() };
+        let start = read(&context, &source, false, &world.notes).unwrap();
+        let prepared = begin(&context, &start, LaunchKind::Train, &world.notes).unwrap();
+        let run_id = prepared.run.run_id;
+        let wait = Wait::begin(&context, &queue);
+        wait.record_joined(run_id, Some(1)).unwrap();
+        wait.record_place(run_id, true).unwrap();
+        record_left(&context, run_id, &queue).unwrap();
+        let rebuilt = Ledger::open(folder.path().join("rebuilt.db").to_str().unwrap()).unwrap();
+        let files = context.home.layout.run(run_id);
+        // Events come after their run.
+        let copies = row_copies::files(&files.row_copies());
+        for path in std::iter::once(files.row_copy(RowCopy::Run)).chain(copies) {
+            rebuilt.restore(&row_copies::read(&path).unwrap()).unwrap();
+        }
+        let events = rebuilt.events_of_run(run_id).unwrap();
+        assert_eq!(events, context.ledger.events_of_run(run_id).unwrap());
+        let mut kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+        kinds.sort_unstable();
+        assert_eq!(kinds, ["queue_joined", "queue_left", "queue_place_taken"]);
+    }
+
+    /// Proves that a run which waits gets a place once the setting lets one more run, that every view shows that limit, and
+    /// that after the setting was lowered no run begins before fewer run.
+    #[test]
+    fn a_wait_has_the_limit_of_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let queue: QueueName = "gpu".parse().unwrap();
+        let wait = Wait::begin(&context, &queue);
+        let run = |number: u32| format!("run_0000000000000000000000000{number}").parse::<RunId>().unwrap();
+        let place = |turn: Turn| match turn {
+            Turn::Place(place) => place,
+            Turn::Waits { .. } => panic!("it waits"),
+        };
+        let waits = |turn: Turn| match turn {
+            Turn::Waits { ticket, .. } => ticket,
+            Turn::Place(_) => panic!("it has a place"),
+        };
+        let first = place(wait.turn(run(1), None).unwrap());
+        let second = waits(wait.turn(run(2), None).unwrap());
+        assert_eq!(wait.as_seen(run(2), 1.0).at_most, 1);
+        world.gpu_runs.store(2, Ordering::Relaxed);
+        assert_eq!(wait.as_seen(run(2), 1.0).at_most, 2);
+        let second = place(wait.turn(run(2), Some(second)).unwrap());
+        world.gpu_runs.store(1, Ordering::Relaxed);
+        let third = waits(wait.turn(run(3), None).unwrap());
+        drop(first);
+        let third = waits(wait.turn(run(3), Some(third)).unwrap());
+        drop(second);
+        place(wait.turn(run(3), Some(third)).unwrap());
+    }
+
+    /// Proves that a raised limit does not let a run begin beside one that has the same checkpoints, and that views show
+    /// what holds for it.
+    #[test]
+    fn the_same_checkpoints_take_turns() {
+        for (adopt, expected) in [("a/*.pt", 1), ("b/*.pt", 2)] {
+            let folder = tempfile::tempdir().unwrap();
+            let world = World::new(folder.path(), SETTLES);
+            let context = world.context();
+            let queue: QueueName = "gpu".parse().unwrap();
+            let begun = |adopt: &str| {
+                let path = world.run_file("true", &format!("[checkpoint]\nadopt = [\"{adopt}\"]\n"));
+                let source = RunSource::File { path, patch: PlanPatch::default() };
+                let mut start = read(&context, &source, false, &world.notes).unwrap();
+                start.job.queue = Some(queue.clone());
+                begin(&context, &start, LaunchKind::Train, &world.notes).unwrap()
+            };
+            let (first, second) = (begun("a/*.pt"), begun(adopt));
+            let mut wait = Wait::begin(&context, &queue);
+            let Turn::Place(_place) = wait.turn(first.run.run_id, None).unwrap() else { panic!("{adopt}") };
+            let run_id = second.run.run_id;
+            let Turn::Waits { ticket, running } = wait.turn(run_id, None).unwrap() else { panic!("{adopt}") };
+            wait.come(&second, running).unwrap();
+            world.gpu_runs.store(2, Ordering::Relaxed);
+            let seen = waiting(&context, &context.run_by_id(run_id).unwrap()).unwrap().queue.unwrap();
+            assert_eq!((seen.at_most, wait.as_seen(run_id, 1.0).at_most), (expected, expected), "{adopt}");
+            let waits = matches!(wait.turn(run_id, Some(ticket)).unwrap(), Turn::Waits { .. });
+            assert_eq!(waits, expected == 1, "{adopt}");
+        }
     }
 
     /// Proves that a run has a place and the queue has numbers only where the run is in the line on this host.

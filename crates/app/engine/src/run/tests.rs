@@ -8,12 +8,13 @@ use trackway_api::runs::RunOutcome;
 use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_formats::EventKind;
 use trackway_formats::layout::{AttemptLayout, Entry, HomeLayout, RowCopyKind, RunLayout};
-use trackway_formats::runfile::PlanPatch;
-use trackway_launch::EngineState;
+use trackway_formats::runfile::{PlanEntry, PlanPatch};
 use trackway_launch::conformance::Faults as _;
+use trackway_launch::{Accelerators, EngineState, Offer};
 use trackway_ledger::conformance::rows_read;
-use trackway_ledger::{AttemptRow, AttemptState, RetryRow, RunFilter};
+use trackway_ledger::{AttemptRow, AttemptState, RetryRow, RunFilter, RunState};
 
+use super::job::unmet;
 use super::{RunSource, begin, drive, read, reopen};
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
@@ -341,6 +342,57 @@ fn what_is_not_given_any_more_is_refused() {
     assert!(refused.message.starts_with(expected), "{}", refused.message);
     assert!(context.attempts_of(run_id).unwrap().is_empty());
     assert_eq!(context.run_by_id(run_id).unwrap().state.as_str(), "failed");
+}
+
+/// Proves that a resume which the launcher refuses, or whose engine is gone, leaves a run that waits or was stopped as it
+/// was, with the refusal in its history, and that a later resume launches it.
+#[test]
+fn a_refused_resume_leaves_the_run_as_it_was() {
+    for (state, is_engine_gone) in
+        [(RunState::Waiting, false), (RunState::Waiting, true), (RunState::Stopped, false)]
+    {
+        let world = Trial::new(SETTLES);
+        let done = world.run(&fails(1), "[retry]\nnetwork_error = { attempts = 0 }\n");
+        assert_eq!(done.attempts.len(), 1, "{:?}", done.reasons());
+        let (context, run_id) = (world.context(), done.outcome.run_id);
+        context.set_run_state(run_id, state).unwrap();
+        let before = context.run_by_id(run_id).unwrap();
+        let mut prepared = reopen(&context, &before, &world.notes).unwrap();
+        let expected = match is_engine_gone {
+            true => {
+                prepared.job.plan.launch.engine = Some("gone".parse().unwrap());
+                ErrorKind::Usage
+            }
+            false => {
+                prepared.job.plan.resources.memory_bytes = Some(900 << 40);
+                ErrorKind::Blocked
+            }
+        };
+        let refused = drive(&context, prepared, None, &world.notes).err().unwrap();
+        assert_eq!(refused.kind, expected, "{}", refused.message);
+        let after = context.run_by_id(run_id).unwrap();
+        assert_eq!((after.state, after.ended_at), (before.state, before.ended_at));
+        assert_eq!(context.attempts_of(run_id).unwrap().len(), 1);
+        let events = context.ledger_read(|ledger| ledger.events_of_run(run_id)).unwrap();
+        assert!(events.iter().any(|event| EventKind::LaunchRefused.is(&event.kind)), "{events:?}");
+        let prepared = reopen(&context, &after, &world.notes).unwrap();
+        let outcome = drive(&context, prepared, None, &world.notes).unwrap();
+        assert_eq!(outcome.state.as_str(), "completed");
+    }
+}
+
+/// Proves that GPUs which are refused are shown as they were written, with how many each machine is to have.
+#[test]
+fn gpus_on_several_machines_are_shown_as_written() {
+    let world = Trial::new(SETTLES);
+    let more = "[resources]\ngpus = 2\nnodes = 2\n";
+    let source = RunSource::File { path: world.run_file("exit 0", more), patch: PlanPatch::default() };
+    let plan = read(&world.context(), &source, false, &world.notes).unwrap().job.plan;
+    let offer = Offer { gpus: Accelerators::UpTo(0), ..world.context().offer_of("local").unwrap() };
+    let (refused, _, compared) = unmet(&plan, &PlanEntry::default(), &offer);
+    let [refusal] = refused.as_slice() else { panic!("{refused:?}") };
+    let expected = "`resources.gpus` = 2 on 2 nodes (1 each): its largest machine has none";
+    assert_eq!((refusal.reason().as_str(), compared), (expected, vec!["resources.gpus"]));
 }
 
 /// Looks into the ledger each time that the queue of the engine is mentioned, as another process would.

@@ -30,8 +30,9 @@ use crate::home::verify::{is_of_here, was_launched_here};
 use crate::registry::keep_missing_of_all;
 
 /// Rows of which no file shows whether the old ledger had any.
-const NOT_KNOWN: [&str; 3] = [
+const NOT_KNOWN: [&str; 4] = [
     "events that are part of no receipt, such as pins that ended and notifications that failed",
+    "events of queues of an earlier version, which kept no copies of them",
     "notices of a version before 27, which kept no copies of them",
     "imported runs whose records were deleted with `trackway gc`",
 ];
@@ -248,6 +249,7 @@ impl Filling<'_> {
             RowCopyKind::AmendedRun,
             RowCopyKind::Diagnosis,
             RowCopyKind::Checks,
+            RowCopyKind::Event,
         ] {
             self.other_count += self.restore_all(&about(kind));
         }

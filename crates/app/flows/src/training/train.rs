@@ -179,7 +179,7 @@ fn report_group(context: &Context, run_id: RunId, group: &RunGroup) -> Result<()
         fields_json: Some(serde_json::json!(group)),
         ..EventRow::of_run(run_id, EventKind::Grouped, at, message)
     };
-    context.ledger_write(|ledger| ledger.append_event(&event)).map(|_| ())
+    context.append_run_event(&event)
 }
 
 fn report_not_launched(
@@ -201,7 +201,7 @@ fn report_not_launched(
 
 fn tell(context: &Context, run_id: RunId, kind: EventKind, message: String) -> Result<(), AppError> {
     let event = EventRow::of_run(run_id, kind, context.clock.now(), message);
-    context.ledger_write(|ledger| ledger.append_event(&event)).map(|_| ())
+    context.append_run_event(&event)
 }
 
 /// Resumes a run whose supervisor is gone: attaches to its live attempt, or continues with what was decided. For one
@@ -272,7 +272,7 @@ fn check_again(
     let mut selection = selection.clone();
     let continues = "the run continues: nothing is rehearsed or compared with its launcher again";
     let left_out = ["rehearsal", OFFER].map(|check| Skipped { check: check.into(), why: continues.into() });
-    selection.skip.extend(left_out);
+    selection.left_out.extend(left_out);
     let report = check(context, (&prepared.job, &prepared.capture, None), &selection, &Unheard)?;
     let message = format!("pre-flight again: {}; {why}", report.verdict);
     let findings =
@@ -287,7 +287,7 @@ fn check_again(
         fields_json: Some(fields),
         ..EventRow::of_run(run_id, EventKind::PreflightRepeated, at, message.clone())
     };
-    context.ledger_write(|ledger| ledger.append_event(&event))?;
+    context.append_run_event(&event)?;
     reporter.note(message);
     if report.verdict != Verdict::Block {
         return Ok(());

@@ -114,14 +114,14 @@ pub fn explain_with_curves(context: &Context, subject: Found) -> Result<Explanat
 }
 
 /// A run that was never launched: it waits for a place in its queue, lost its supervisor or was stopped while it did,
-/// pre-flight forbade it, or a user stopped it before.
+/// pre-flight forbade it, or it ended before for a reason of which nothing more may be kept.
 fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, AppError> {
     let preflight = recorded(context, run.run_id)?;
     let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
     let waiting = waiting(context, run)?;
     let left = left_queue(run, &events);
     let waits = waiting.queue.is_some() || waiting.unsupervised;
-    if preflight.is_empty() && !waits && left.is_none() {
+    if preflight.is_empty() && !waits && !run.state.is_final() {
         let message = format!("run `{}` has no attempt to explain", run.name);
         return Err(AppError::new(ErrorKind::NotFound, message));
     }

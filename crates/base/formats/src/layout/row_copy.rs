@@ -29,6 +29,8 @@ closed_list!(
         Diagnosis = "diagnosis",
         /// A notice that is to be delivered, or was.
         Notice = "notice",
+        /// An event of the run that is part of no receipt.
+        Event = "event",
     }
 );
 
@@ -67,6 +69,8 @@ pub enum RowCopy<'a> {
     Diagnosis(RunId),
     /// See [`RowCopyKind::Notice`]; the id of a notice has characters that a name of a file does not take.
     Notice(&'a str),
+    /// See [`RowCopyKind::Event`]; named as a notice is.
+    Event(&'a str),
 }
 
 impl RowCopy<'_> {
@@ -85,6 +89,7 @@ impl RowCopy<'_> {
             Self::AmendedRun(_) => RowCopyKind::AmendedRun,
             Self::Diagnosis(_) => RowCopyKind::Diagnosis,
             Self::Notice(_) => RowCopyKind::Notice,
+            Self::Event(_) => RowCopyKind::Event,
         }
     }
 
@@ -97,7 +102,7 @@ impl RowCopy<'_> {
             Self::Attempt(id) | Self::Receipt(id) | Self::RollBack(id) => format!("{kind}-{id}.json"),
             Self::Evaluation(id) | Self::Amendment(id) | Self::AmendedRun(id) => format!("{kind}-{id}.json"),
             Self::Diagnosis(id) => format!("{kind}-{id}.json"),
-            Self::Notice(id) => {
+            Self::Notice(id) | Self::Event(id) => {
                 format!("{kind}-{}.json", sha256_hex(id.as_bytes()).get(..16).unwrap_or_default())
             }
         }

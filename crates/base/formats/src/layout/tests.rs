@@ -24,6 +24,7 @@ fn paths_of_a_home() {
         RowCopy::AmendedRun("amd_01kajn4f3s0000000000000003"),
         RowCopy::Diagnosis(run_id),
         RowCopy::Notice("run_01kajn4f3s0000000000000000:gate:1:1/2"),
+        RowCopy::Event("run_01kajn4f3s0000000000000000:queue_joined:1"),
     ];
     let mut paths = vec![
         home.ledger_db(),
@@ -74,6 +75,7 @@ fn row_copies_are_recognised() {
         RowCopy::Evaluation("eval_1"),
         RowCopy::AmendedRun("amd_1"),
         RowCopy::Notice("run_1:end:1:failed"),
+        RowCopy::Event("run_1:queue_joined:1"),
     ] {
         assert_eq!(RowCopyKind::of_file(&copy.file_name()), Some(copy.kind()));
     }

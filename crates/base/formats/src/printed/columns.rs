@@ -2,9 +2,13 @@
 
 use std::borrow::Cow;
 
+use super::NAME_BYTES_MAX;
 use super::lexical::commas;
 use super::lexical::names::{self, Meaning};
 use super::lexical::tokens::{number_of, share_of};
+
+/// A name of a row without bars has so many words at most.
+pub(super) const NAME_WORDS_MAX: usize = 5;
 
 /// What brackets in a name are.
 const BRACKETS: [char; 4] = ['(', ')', '[', ']'];
@@ -177,6 +181,20 @@ pub(super) fn with_signs_at_numbers(row: &str) -> Cow<'_, str> {
     Cow::Owned(joined)
 }
 
+/// The value of a line that has nothing but a name with brackets at its end and a number: `time (s): 3.5`.
+pub(super) fn value_behind_brackets(line: &str) -> Option<(String, f64)> {
+    let (head, cell) = line.rsplit_once([':', '='])?;
+    let head = head.trim();
+    let is_name = head.starts_with(char::is_alphabetic)
+        && head.ends_with([')', ']'])
+        && head.len() <= NAME_BYTES_MAX / 2
+        && !head.contains([':', '=', '|', ','])
+        && head.split_whitespace().count() <= NAME_WORDS_MAX;
+    let column = Some(head).filter(|_| is_name).map(|head| Column::of_row(&head.to_lowercase()))?;
+    let value = column.value(&with_signs_at_numbers(cell.trim()))?;
+    Some((names::plain(column.name), value)).filter(|(name, _)| names::may_be_metric(name))
+}
+
 /// A heading in which units touch their names: one blank may as well be between two columns.
 pub(super) fn with_units_at_names(heading: &str) -> Cow<'_, str> {
     if ![" (", " [", " %"].iter().any(|unit| heading.contains(unit)) {
@@ -264,6 +282,23 @@ mod tests {
             assert_eq!(value(heading, cell), expected, "{heading}: {cell}");
         }
         assert!(value("acc (%)", "nan").is_some_and(f64::is_nan));
+    }
+
+    /// Proves which lines have nothing but a name with brackets and its value.
+    #[test]
+    fn values_behind_brackets() {
+        for (line, expected) in [
+            ("time (s): 3.5", Some(("time_s", 3.5))),
+            ("Memory [GB] = 12", Some(("memory_gb", 12.0))),
+            ("time: 3.5", None),
+            ("time (s): 3.5 of 7", None),
+            ("a, b (s): 3.5", None),
+            ("(s): 3.5", None),
+            ("size (train): ", None),
+        ] {
+            let expected = expected.map(|(name, value): (&str, f64)| (name.to_owned(), value));
+            assert_eq!(value_behind_brackets(line), expected, "{line}");
+        }
     }
 
     /// Proves that signs and units are joined to the numbers and names they belong to, and that nothing else is moved.

@@ -53,6 +53,8 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 const LINE_BYTES_MIN: usize = 3;
 /// A heading of parts of the data is not longer, with what a logger puts before it.
 const PARTS_BYTES_MAX: usize = 400;
+/// A title with a rule below it is not longer.
+const UNDERLINED_BYTES_MAX: usize = 100;
 /// At most so many values are taken from one line.
 const VALUES_MAX: usize = 256;
 /// Longer names are no metrics.
@@ -121,6 +123,8 @@ struct Reading {
     evaluated: [Evaluated; 2],
     /// The part of the data that a heading names for the indented lines below it.
     part: [Option<Part>; 2],
+    /// The last line, if a rule below it may make it a title.
+    above: [Vec<u8>; 2],
     only_json: bool,
     /// Which line is being read.
     place: Option<(Printed, u64)>,
@@ -202,14 +206,15 @@ impl Part {
     }
 
     /// Sees what a line says. One with a place is of the training again; the first one of a block, without values, is not, nor
-    /// is one that says nothing below a title; behind such a line a place is of the training in any case.
+    /// is one that says nothing below a title; behind such a line a place is of the training in any case. Of results below
+    /// a title some may not be read, which end none of the others.
     fn goes_on(mut self, named: Option<&Named>) -> Option<Self> {
         let has_place = named.is_some_and(Named::has_place);
         let Extent::Block { has_values, is_titled, has_text } = &mut self.extent else {
             return Some(self).filter(|_| !has_place);
         };
         // `Loaded 1000 images` below a title
-        if *is_titled && !*has_values && named.is_none() {
+        if *is_titled && named.is_none() {
             *has_text = true;
             return Some(self);
         }
@@ -398,6 +403,9 @@ impl Reading {
         } else if let Some(part) = part.as_ref().filter(|part| part.is_titled() && text::is_rule(line)) {
             self.tables[output as usize].begin_below_title(part.prefix);
         }
+        if !self.above[output as usize].is_empty() {
+            self.see_below_line(output, line);
+        }
         let is_at_rest = !self.only_json && self.is_at_rest(output);
         let is_row = self.is_below_heading[output as usize];
         let form = Some(line).filter(|_| is_at_rest).and_then(|line| self.forms.form_of(line));
@@ -442,8 +450,17 @@ impl Reading {
             named.values = metrics.values;
             return;
         }
-        let is_title = self.see_title(output, line);
-        let is_heading = is_title || self.heads(output, line, lines::has_digit(line));
+        let title = self.see_title(output, line);
+        let is_title = matches!(title, Some(Title::Part(_)));
+        let numbered = match title {
+            Some(Title::Numbered(prefix)) => Some(prefix),
+            _ => None,
+        };
+        let is_heading = is_title || numbered.is_some() || self.heads(output, line, lines::has_digit(line));
+        let begins = line.trim_ascii_start().first().is_some_and(u8::is_ascii_alphabetic);
+        if title.is_none() && begins && line.len() <= UNDERLINED_BYTES_MAX {
+            self.above[output as usize].extend_from_slice(line);
+        }
         let may_be_setting = !self.only_json && !self.steps.has_begun();
         if may_be_setting && self.calls[output as usize].has(line) {
             let settings = lines::readable(line).and_then(|line| text::read_text(&line, None));
@@ -460,27 +477,45 @@ impl Reading {
             }
             return;
         };
-        if self.line(output, &line, found) == Said::Nothing
+        let said = self.line(output, &line, found);
+        if let Some(prefix) = numbered {
+            self.begin_title(output, prefix, printed);
+        } else if said == Said::Nothing
             && let Some(form) = quiet.filter(|_| !is_heading && self.is_at_rest(output))
             && !commas::depends_on_others(prefix::message_of(&line))
+            && text::part_above_rule(printed).is_none()
         {
             self.quiet.add(form);
         }
     }
 
     /// Sees a line that may be a title: it begins the lines of a part of the data, which says nothing else, or ends
-    /// those of the title above it. Whether it begins some.
-    fn see_title(&mut self, output: Printed, line: &[u8]) -> bool {
-        let (at, title) = (output as usize, text::title_of(line));
+    /// those of the title above it. One with a number is to be read as well; with a value it is none.
+    fn see_title(&mut self, output: Printed, line: &[u8]) -> Option<Title> {
+        let (at, title) = (output as usize, text::title_of(line)?);
         match title {
-            Some(Title::Part(prefix)) => {
-                self.part[at] = prefix.map(|prefix| Part::titled(prefix, line));
-                prefix.into_iter().for_each(|prefix| self.tables[at].begin_below_title(prefix));
-            }
-            Some(Title::Other) => self.part[at] = self.part[at].take().filter(|part| !part.is_titled()),
-            None => {}
+            Title::Part(Some(prefix)) => self.begin_title(output, prefix, line),
+            Title::Numbered(_) if has_values(line) => return None,
+            Title::Part(None) | Title::Numbered(_) => self.part[at] = None,
+            Title::Other => self.part[at] = self.part[at].take().filter(|part| !part.is_titled()),
         }
-        matches!(title, Some(Title::Part(_)))
+        Some(title)
+    }
+
+    /// The lines below this one are of a part of the data.
+    fn begin_title(&mut self, output: Printed, prefix: &'static str, line: &[u8]) {
+        self.part[output as usize] = Some(Part::titled(prefix, line));
+        self.tables[output as usize].begin_below_title(prefix);
+    }
+
+    /// Sees the line below one that is a title if this is a rule.
+    fn see_below_line(&mut self, output: Printed, line: &[u8]) {
+        let above = std::mem::take(&mut self.above[output as usize]);
+        if text::is_rule(line)
+            && let Some(prefix) = text::part_above_rule(&above).filter(|_| !has_values(&above))
+        {
+            self.begin_title(output, prefix, line);
+        }
     }
 
     /// Whether a line heads the lines of a part of the data, or says that an evaluation begins.
@@ -646,6 +681,11 @@ impl Reading {
             self.leave_out(LeftOutKind::UnclearCommas, commas::unclear_values(message));
         }
         let is_titled = self.part[at].as_ref().is_some_and(Part::is_titled);
+        let below_title = Some(message).filter(|_| is_titled && named.is_none());
+        let named = named.or_else(|| {
+            let values = vec![below_title.and_then(columns::value_behind_brackets)?];
+            Some(Named { values, ..Named::default() })
+        });
         if !(is_titled && (message.trim().is_empty() || text::is_rule(message.as_bytes()))) {
             self.part[at] = self.part[at].take().and_then(|part| part.goes_on(named.as_ref()));
         }
@@ -706,6 +746,12 @@ impl Reading {
 /// Lines that are indented below one with a place and measures continue it.
 fn continue_below(continued: &mut Option<usize>, named: &Named, indent: usize) {
     *continued = continued.or(Some(indent).filter(|_| named.may_be_continued));
+}
+
+/// Whether a line of text has values.
+fn has_values(line: &[u8]) -> bool {
+    let line = lines::readable(line).unwrap_or_default();
+    read_message(prefix::message_of(&line), None).is_some_and(|named| named.has_values())
 }
 
 /// An object with its numbers, and with what the text of a logger in it says.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::columns::{Column, with_signs_at_numbers, with_units_at_names};
+use super::columns::{Column, NAME_WORDS_MAX, with_signs_at_numbers, with_units_at_names};
 use super::lexical::commas;
 use super::lexical::named::Named;
 use super::lexical::names::{self, Meaning};
@@ -35,8 +35,6 @@ const COLUMNS_MAX: usize = 32;
 const SINGLE_BLANKS_MIN: usize = 3;
 /// What YOLO's mean over several overlaps ends with.
 pub(super) const YOLO_OVERLAPS: &str = "@.5:.95";
-/// A name of a row without bars has so many words at most.
-const NAME_WORDS_MAX: usize = 5;
 /// So many cells before the numbers of a row may be words.
 const LABELS_MAX: usize = 3;
 /// A cell of a heading whose words may be columns has so many at most.

@@ -1701,6 +1701,65 @@ fn titles_end_where_the_training_continues() {
     assert_eq!(read(text), ["5: loss=0.5", "5: val_loss=0.5", "5: loss=0.25"]);
 }
 
+/// Proves that a title of an evaluation that says more than the part of the data, or has a number, names what is below
+/// it as well: where it names no part, as an evaluation; and that titles of anything else name nothing.
+#[test]
+fn titles_of_evaluations_with_further_words() {
+    let head = "step 5: loss 0.5\n";
+    for (title, part) in [
+        ("==== Evaluation on OOD test set ====", "test"),
+        ("=== test set (best checkpoint) ===", "test"),
+        ("--- Test set (noisy) ---", "test"),
+        ("==== Evaluation on test set (epoch 3) ====", "test"),
+        ("==== Evaluation on cifar10-test ====", "test"),
+        ("=== Evaluation (validation set) ===", "val"),
+        ("==== Evaluation on held-out set ====", "eval"),
+        ("=== Evaluation on held-out set after training ===", "eval"),
+        ("=== Evaluation of the model on noisy training images ===", "train"),
+        ("Evaluation on OOD test set\n==========================", "test"),
+    ] {
+        let text = format!("{head}{title}\n| acc | 31 % |\n| time (s) | 3.5 |\n\nstep 6: loss 0.25\n");
+        let (acc, time) = (format!("5: {part}_acc=0.31"), format!("5: {part}_time_s=3.5"));
+        assert_eq!(read(&text), ["5: loss=0.5", &acc, &time, "6: loss=0.25"], "{title}");
+    }
+    for title in [
+        "=== Saving the OOD test set ===",
+        "=== Evaluation done ===",
+        "=== Training and validation ===",
+        "=== Test settings ===",
+        "=== No validation set ===",
+        "=== Summary ===",
+        "Found a valid checkpoint\n========",
+    ] {
+        assert_eq!(read(&format!("{head}{title}\nacc: 0.62\n")), ["5: loss=0.5", "5: acc=0.62"], "{title}");
+    }
+}
+
+/// Proves that a line below a title of which nothing is read ends none of the results below it, that a name with a unit
+/// in brackets is read there, and that a title of another kind ends them.
+#[test]
+fn lines_below_a_title_end_no_results() {
+    let text = "step 5: loss 0.5\n==== Test ====\nacc: 61 %\ntime (s): 3.5\nrecall: 0.4\nsaved 7 files\n\
+                F1 (macro): 0.3\n==== Done ====\nacc: 99 %\nstep 6: loss 0.25\n";
+    let expected = [
+        "5: loss=0.5", "5: test_acc=0.61", "5: test_time_s=3.5", "5: test_recall=0.4",
+        "5: test_macro_f1=0.3", "5: acc=0.99", "6: loss=0.25",
+    ];
+    assert_eq!(read(text), expected);
+    // What is below a title is remembered for no line of the same form.
+    let (mut text, mut expected) = (String::new(), Vec::new());
+    for number in 1..=6 {
+        let title = format!("==== Test set (epoch {number}) ====");
+        text +=
+            &format!("step {number}: loss 0.5{number}\n{title}\nloss: 0.4{number}\n\nloss: 0.3{number}\n");
+        expected.extend([format!(": test_loss=0.4{number}"), format!(": loss=0.3{number}")]);
+    }
+    let found = read(&text);
+    let is_there = |expected: &String| found.iter().any(|line| line.ends_with(expected));
+    assert!(expected.iter().all(is_there), "{found:?}");
+    assert_eq!(found.iter().filter(|line| line.contains("test_loss")).count(), 6, "{found:?}");
+}
+
 /// Proves that results of an evaluation, which have the form of other lines, give their names to none of them, and that
 /// all values of one number have the same names.
 #[test]

@@ -174,7 +174,7 @@ closed_list!(
         PreflightStopped = "preflight_stopped",
         /// The run belongs to a group of runs: `group_id`, `kind`, `name`, `member` (from 1), `size`.
         Grouped = "grouped",
-        /// The run waits for a place in its queue: `queue`, `at_most`, `running`.
+        /// The run waits for a place in its queue: `queue`, `at_most`, `running`, and `takes_turns`: it waits until no other runs.
         QueueJoined = "queue_joined",
         /// The run got a place in its queue: `queue`, `seconds` that it waited.
         QueuePlaceTaken = "queue_place_taken",

@@ -119,6 +119,23 @@ fn queues_of_both_files_count() {
     assert_eq!(bound("night"), Setting { value: 2, origin: in_file(USER, 4) });
 }
 
+/// Proves that the bounds of queues are those of the files at each call, and that files with a mistake give none.
+#[test]
+fn bounds_of_queues_are_those_of_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join(PROJECT_FOLDER);
+    std::fs::create_dir(&project).unwrap();
+    let bounds = |text: &str| {
+        std::fs::write(project.join("config.toml"), text).unwrap();
+        let queues = queues_now(folder.path(), &|_| None)?;
+        Some(queues.into_iter().map(|(queue, at_most)| (queue.to_string(), at_most)).collect::<Vec<_>>())
+    };
+    assert_eq!(bounds("[queues.gpu]\nat_most = 1\n"), Some(vec![("gpu".to_owned(), 1)]));
+    assert_eq!(bounds("[queues.gpu]\nat_most = 2\n"), Some(vec![("gpu".to_owned(), 2)]));
+    assert_eq!(bounds("[queues.gpu"), None);
+    assert_eq!(bounds(""), Some(Vec::new()));
+}
+
 /// Proves that an engine is the one of the stronger file as a whole, and that of the others each file's is there.
 #[test]
 fn engines_of_both_files_count() {

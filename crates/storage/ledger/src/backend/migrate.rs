@@ -417,7 +417,7 @@ mod tests {
                 "sqlite_autoindex_leases_1 (subject_kind=? AND subject_id=?)",
             ),
             (
-                "SELECT name FROM runs WHERE kind = 'train' AND ended_at IS NULL ORDER BY created_at DESC, run_id DESC",
+                "SELECT * FROM runs WHERE kind = 'train' AND ended_at IS NULL ORDER BY created_at DESC, run_id DESC",
                 "runs_by_ended_at (kind=? AND ended_at=?)",
             ),
         ] {

@@ -7,12 +7,14 @@ use tempfile::TempDir;
 use trackway_core::boundary::contained;
 use trackway_core::{LaunchKind, Rng as _, SplitMix64};
 
-use super::rows::{at, ended, new_attempt, retry, stored_run};
+use super::rows::{at, ended, event, new_attempt, retry, stored_run};
 use super::rules::complete_seal;
 use crate::error::LedgerError;
 use crate::kept::KeptRows;
 use crate::ledger::Ledger;
-use crate::records::{DataSnapshotRow, NoticeRow, OutboxRow, RunDataRow, Subject, SubjectKind};
+use crate::records::{
+    DataSnapshotRow, NoticeRow, OutboxRow, RunDataRow, Subject, SubjectEventRow, SubjectKind,
+};
 use crate::value::Record as _;
 
 /// Mutants by default.
@@ -26,11 +28,11 @@ fn below(random: &mut SplitMix64, count: usize) -> usize {
 
 fn empty_ledger() -> (TempDir, Ledger) {
     let folder = TempDir::new().unwrap();
-    let ledger = Ledger::open(folder.path().join("ledger.db").to_str().unwrap()).unwrap();
+    let ledger = Ledger::open(folder.path().join("mutants.db").to_str().unwrap()).unwrap();
     (folder, ledger)
 }
 
-/// Copies as a home keeps them: of a run, of an attempt that was launched, of its receipt, and of a notice.
+/// Copies as a home keeps them: of a run, of an attempt that was launched, of its receipt, of an event and of a notice.
 fn copies() -> Vec<KeptRows> {
     let (_folder, ledger) = empty_ledger();
     let run = stored_run(&ledger, "kept");
@@ -59,6 +61,7 @@ fn copies() -> Vec<KeptRows> {
         KeptRows::of_run(&run, &[data], &[snapshot]),
         KeptRows::of_launch(&attempt, &[], &[]),
         ledger.kept_receipt(&seal, at(101), &retry(&run, attempt.attempt_id), &[]).unwrap(),
+        KeptRows::of([&SubjectEventRow::from(&event(&run, "kept-event"))]),
         KeptRows::of_notice(&notice, &delivery),
     ];
     rows.iter().map(|rows| ledger.kept(rows).unwrap()).collect()

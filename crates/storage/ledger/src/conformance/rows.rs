@@ -20,6 +20,7 @@ use crate::records::{
     AmendmentRow, AttemptDataRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow,
     DataSnapshotRow, Decision, DetectionRow, DiagnosisRow, DriftResultRow, EventRow, PreflightCheckRow,
     ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
+    SubjectEventRow,
 };
 use crate::value::Record as _;
 
@@ -609,6 +610,14 @@ pub(super) fn kept_rows_are_restored_again(ledger: &Ledger) {
     assert_eq!(ledger.data_snapshot("k1").unwrap().unwrap().first_seen_at, at(1), "the first one counts");
     assert_eq!(ledger.data_of_run(second.run_id).unwrap(), [used(&second)]);
     assert_eq!(ledger.data_of_attempt(attempt.attempt_id).unwrap(), [read]);
+    let joined = event(&second, "kept-event");
+    let of_event = KeptRows::of([&SubjectEventRow::from(&joined)]);
+    for is_new in [true, false] {
+        assert_eq!(ledger.restore(&of_event).unwrap().added, is_new);
+        assert_eq!(ledger.events_of_run(second.run_id).unwrap(), std::slice::from_ref(&joined));
+    }
+    let orphan = SubjectEventRow::from(&event(&run("kept-4"), "kept-orphan"));
+    assert_eq!(ledger.restore(&KeptRows::of([&orphan])).unwrap_err().kind(), ErrorKind::Integrity);
     let third = run("kept-3");
     let other = DataSnapshotRow { file_count: 2, ..snapshot("k1", 1) };
     let restored = ledger.restore(&KeptRows::of_run(&third, &[used(&third)], &[other])).unwrap();

@@ -45,7 +45,7 @@ use crate::ledger::rows::rung_of;
 use crate::reporter::{Notice, Reporter};
 use crate::run::detect::replay::Replay;
 use crate::run::evaluator::evaluator_versions;
-use crate::run::job::{Job, requested};
+use crate::run::job::{Job, refused, requested};
 use crate::run::ladder::Ladder;
 use crate::run::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
 use crate::run::prepare::begin::{Prepared, capture_surroundings, own_environment};
@@ -177,13 +177,13 @@ impl Additions {
     }
 }
 
-/// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
-/// `previous`.
+/// Launches the attempt after `previous`. `offer`: that of [`offer_to`], with these additions. `asked_for`: a person
+/// wants it, rather than that it follows from the end of `previous`.
 pub fn launch_next(
     context: &Context,
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
-    additions: &Additions,
+    (additions, offer): (&Additions, &Offer),
     asked_for: bool,
     reporter: &dyn Reporter,
 ) -> Result<Launched, AppError> {
@@ -198,15 +198,13 @@ pub fn launch_next(
         None => Cow::Owned(capture_surroundings(context, &prepared.job)),
     };
     let mut inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
-    // Before anything is written down: otherwise there would be an attempt that never begins.
-    let offer = offer_to(context, prepared, additions)?;
     let gpus = additions.resources(&prepared.job.plan).gpus > 0;
-    let container = container(context, prepared, (&offer, gpus), reporter)
+    let container = container(context, prepared, (offer, gpus), reporter)
         .map_err(|error| context.fail_run(prepared.run.run_id, error))?;
     if let Some(container) = &container {
         inputs.runs_in(container);
     }
-    let mut row = planned_row(context, prepared, previous, &inputs, (additions, &offer));
+    let mut row = planned_row(context, prepared, previous, &inputs, (additions, offer));
     // The attempt before, if it is of this rung: another rung has other checkpoints.
     let previous_here = previous.filter(|previous| previous.rung == row.rung);
     if let Some(previous) = previous_here {
@@ -238,7 +236,7 @@ pub fn launch_next(
     note_warm_start(&mut row, warm_start.as_ref());
     let adoption = adopted::prepare(context, prepared, previous, (&row, target), reporter)?;
     row.command.extend(adoption.args.iter().map(shown_word));
-    let mut spec = spec_of(context, prepared, &row, (additions, &offer), warm_start.as_ref(), &adoption);
+    let mut spec = spec_of(context, prepared, &row, (additions, offer), warm_start.as_ref(), &adoption);
     if let Some(container) = container {
         run_in(container, &mut spec, &prepared.job.plan.run.pass_environment);
     }
@@ -299,18 +297,17 @@ pub fn launch_next(
 
 /// What the engine of a launch can give, where it gives all that is requested: else an attempt would be written down
 /// that never begins. The disk was looked at before the first attempt, and attempts since then may have filled it.
-fn offer_to(context: &Context, prepared: &Prepared, additions: &Additions) -> Result<Offer, AppError> {
+pub fn offer_to(context: &Context, prepared: &Prepared, additions: &Additions) -> Result<Offer, AppError> {
     let plan = &prepared.job.plan;
     let offer = context.offer_of(additions.engine(plan))?;
     let mut request = requested(plan, &additions.in_force, &additions.exclude_hosts, &offer);
     request.resources.disk_bytes = None;
-    let refused = offer.unmet(&request);
+    let refused = refused(plan, &additions.in_force, &request, &offer);
     if refused.is_empty() {
         return Ok(offer);
     }
     let error = AppError::new(ErrorKind::Blocked, format!("not launched: {}", Refusal::listed(&refused)));
-    let error = error.hint("resume it where that is given, or start a run that requests something else");
-    Err(context.fail_run(prepared.run.run_id, error))
+    Err(error.hint("resume it where that is given, or start a run that requests something else"))
 }
 
 fn report_started(row: &AttemptRow, named: bool, warm_start: Option<&WarmStart>, reporter: &dyn Reporter) {

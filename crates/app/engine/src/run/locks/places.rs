@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trackway_core::RunId;
 use trackway_files::{FolderLock, if_there, make_folders, open_own, unlink};
 use trackway_formats::layout::AttemptLayout;
-use trackway_formats::queue::{QUEUE_AT_MOST, QueueName};
+use trackway_formats::queue::QueueName;
 
 use crate::Context;
 
@@ -27,9 +27,9 @@ const JOIN_TRIES: u32 = 1_500;
 /// More bytes than the path of an attempt or the id of a run has.
 const TEXT_BYTES_MAX: u64 = 1 << 14;
 
-/// How many runs of a queue run at once.
+/// How many runs of a queue run at once, as the settings have it now.
 pub fn at_most(context: &Context, queue: &QueueName) -> u32 {
-    context.queues.get(queue).copied().unwrap_or(QUEUE_AT_MOST)
+    context.queues.at_most(queue)
 }
 
 /// A place, held until it is dropped or the process ends, and until the attempt in it ends.

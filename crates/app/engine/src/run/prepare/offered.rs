@@ -18,6 +18,8 @@ pub struct Offered {
     pub refused: Vec<Refusal>,
     /// What cannot be compared with what the engine has, and why.
     pub unknown: Vec<String>,
+    /// The keys that were compared with what the engine has.
+    pub compared: BTreeSet<&'static str>,
 }
 
 /// Compares what a plan and its retries request with what their engines have now.
@@ -27,14 +29,21 @@ pub struct Offered {
 pub fn offered(context: &Context, plan: &Plan) -> Result<Offered, AppError> {
     let engine = plan.launch.engine_with(&PlanEntry::default());
     let mut offers = Offers { context, found: BTreeMap::new() };
-    let (refused, unknown) = unmet(plan, &PlanEntry::default(), offers.of(engine)?);
+    let (refused, unknown, compared) = unmet(plan, &PlanEntry::default(), offers.of(engine)?);
     let of_run: BTreeSet<String> = refused.iter().map(Refusal::reason).collect();
-    let mut offered = Offered { engine: engine.to_owned(), refused, unknown: unknown.into_iter().collect() };
+    let mut offered = Offered {
+        engine: engine.to_owned(),
+        refused,
+        unknown: unknown.into_iter().collect(),
+        compared: compared.into_iter().collect(),
+    };
     for (reason, rule) in &plan.retry.rules {
         let (mut in_force, mut known) = (PlanEntry::default(), of_run.clone());
         for (index, entry) in rule.plan.iter().enumerate() {
             in_force.add(entry);
-            let (refused, _) = unmet(plan, &in_force, offers.of(plan.launch.engine_with(&in_force))?);
+            let offer = offers.of(plan.launch.engine_with(&in_force))?;
+            let (refused, _, compared) = unmet(plan, &in_force, offer);
+            offered.compared.extend(compared);
             let new = refused.into_iter().filter(|refusal| known.insert(refusal.reason()));
             let entry_path = format!("retry.{reason}.plan[{index}]");
             offered.refused.extend(new.map(|refusal| of_entry(refusal, entry, &entry_path)));
@@ -100,7 +109,7 @@ impl Offered {
                 format!("not launched: the engine `{}` does not give what is requested:{lines}", self.engine)
             }
         };
-        let hint = "change the keys that are named, or launch it where they are given (`launch.engine`)";
+        let hint = "no `--skip` and no severity changes that: change the keys that are named, or launch it where they are given (`launch.engine`)";
         Err(AppError::new(ErrorKind::Blocked, message).hint(hint))
     }
 }
@@ -142,7 +151,7 @@ mod tests {
     fn each_refusal_is_a_line() {
         let refused = |keys: &[&str]| {
             let refused = keys.iter().map(|key| refusal(key)).collect();
-            let offered = Offered { engine: "local".into(), refused, unknown: Vec::new() };
+            let offered = Offered { engine: "local".into(), refused, ..Offered::default() };
             offered.refuse().map_err(|error| (error.kind, error.message))
         };
         assert_eq!(refused(&[]), Ok(()));

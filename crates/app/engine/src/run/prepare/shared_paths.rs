@@ -74,7 +74,26 @@ pub(in crate::run) fn refuse_shared(
     Ok(())
 }
 
-/// Whether the queue of two jobs never lets both run at once.
+/// Whether a live run names checkpoints that this job names too: both have begun, since their queue lets one run at once.
+/// `own`: the run of the job.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub(in crate::run) fn names_what_is_live(context: &Context, job: &Job, own: RunId) -> Result<bool, AppError> {
+    let Some(patterns) = patterns_of_job(context, job)? else { return Ok(false) };
+    let open = context.ledger_read(Ledger::open_runs)?;
+    for run in open.into_iter().filter(|run| run.run_id != own) {
+        // A plan that cannot be read names nothing.
+        let Ok(other) = planned_job(context, &run) else { continue };
+        let Some(others) = patterns_of_job(context, &other).ok().flatten() else { continue };
+        if patterns.names_with(&others).is_some() && is_live(context, &run)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the queue of two jobs does not let both run at once.
 fn take_turns(context: &Context, one: &Job, other: &Job) -> bool {
     let queue = one.queue.as_ref().filter(|queue| other.queue.as_ref() == Some(*queue));
     queue.is_some_and(|queue| at_most(context, queue) == 1)

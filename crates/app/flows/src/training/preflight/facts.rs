@@ -5,6 +5,9 @@ use trackway_formats::runfile::{DataRole, DataSpec, Plan};
 /// Why a check of settings does not apply where the run file has no `[training]`.
 pub const NEEDS_SETTINGS: &str = "(checked only with a `[training]` section)";
 
+/// The check of what the launcher can give; pre-flight of a run that continues leaves it out.
+pub const OFFER: &str = "launch.offer";
+
 /// Why a check does not apply before anything was measured.
 pub const NEEDS_MEASUREMENT: &str = "(checked once a rehearsal or an earlier run measured it)";
 

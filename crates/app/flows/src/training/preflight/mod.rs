@@ -33,10 +33,10 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Reporter;
 use trackway_engine::run::{Job, RunSource, Start, offered};
 
+pub(crate) use self::facts::OFFER;
 pub use self::record::{record, recorded};
 pub use self::select::Selection;
 use self::sets::DataSets;
-pub(crate) use self::steps::OFFER;
 use self::steps::{Rehearsed, Shared, Work};
 
 /// The request of `trackway preflight`.

@@ -8,7 +8,10 @@ use trackway_core::checks::{CheckResult, Finding, Severity, Verdict, overall};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::runfile::{Plan, PreflightSection, nearest};
 
-use super::facts::{NEEDS_MEASUREMENT, NEEDS_SETTINGS};
+use super::facts::{NEEDS_MEASUREMENT, NEEDS_SETTINGS, OFFER};
+
+/// What a report says where the check of the launcher was to be skipped or made a warning, and blocks all the same.
+pub const NOT_WAIVED: &str = "what the launcher does not give can be neither skipped nor made a warning: request less, or set `engines.NAME.gpus` of the settings where it has more GPUs than are seen";
 
 /// The command line's selection of checks. A name is that of a check, or of a family: `leakage` means `leakage.rows`
 /// and the others.
@@ -20,6 +23,8 @@ pub struct Selection {
     pub skip: Vec<Skipped>,
     /// None at all, for this reason.
     pub skip_all: Option<String>,
+    /// What the command itself leaves out, whatever a person wants.
+    pub left_out: Vec<Skipped>,
 }
 
 /// The rules by which results are weighed.
@@ -30,6 +35,8 @@ pub struct Policy {
     /// Names of checks and of families, as they were requested.
     asked: Vec<String>,
     severity: BTreeMap<String, Severity>,
+    /// Whether the check of the launcher was to be skipped or to have another severity.
+    waives_offer: bool,
 }
 
 impl Policy {
@@ -61,8 +68,12 @@ impl Policy {
             let is_wanted = |name: &&&str| wanted.iter().any(|wanted| covers(wanted, name));
             names.iter().filter(is_wanted).map(|name| (*name).to_owned()).collect()
         };
+        let waives_offer =
+            skip.iter().map(|skip| &skip.check).chain(severity.keys()).any(|name| covers(name, OFFER));
         let reason = |name: &&str| {
-            let found = skip.iter().rev().find(|skip| covers(&skip.check, name))?;
+            // A launch refuses what its launcher does not give, whatever is skipped.
+            let wanted = skip.iter().rev().filter(|_| *name != OFFER);
+            let found = selection.left_out.iter().chain(wanted).find(|skip| covers(&skip.check, name))?;
             Some(Skipped { check: (*name).to_owned(), why: found.why.clone() })
         };
         Ok(Self {
@@ -71,6 +82,7 @@ impl Policy {
             required: expand(&require),
             asked: require,
             severity,
+            waives_offer,
         })
     }
 
@@ -143,12 +155,25 @@ impl Policy {
         if result.findings.is_empty() {
             return result;
         }
+        if result.name == OFFER {
+            return self.hold_to_offer(result);
+        }
         let weighed = |finding: &Finding| self.weigh_finding(&result.name, finding.clone());
         let findings = result.findings.iter().map(weighed).collect();
         let is_open = result.verdict == Verdict::NotRun;
         let weighed = result.with_findings(findings);
         // What is open stays open, whatever was found on the way.
         if is_open { weighed.left_open() } else { weighed }
+    }
+
+    /// What the launcher refuses is refused at the launch too: its severities stay.
+    fn hold_to_offer(&self, result: CheckResult) -> CheckResult {
+        if result.verdict != Verdict::Block || !self.waives_offer {
+            return result;
+        }
+        let mut findings = result.findings.clone();
+        findings.push(Finding::new(OFFER, Severity::Note, NOT_WAIVED));
+        result.with_findings(findings)
     }
 
     /// How bad a finding is says the check that made it, the same for every command; the run file may say otherwise.

@@ -1,13 +1,14 @@
 //! Planning and verdicts, from run files alone.
 
 use trackway_api::runs::preflight::Skipped;
-use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
+use trackway_core::checks::{CheckResult, Finding, NoRows, Severity, Verdict};
 use trackway_formats::runfile::{DataRole, Plan, parse};
 
+use super::facts::OFFER;
 use super::facts::{PlanFacts, SetFacts};
 use super::graph;
 use super::plan::plan;
-use super::select::{Policy, Selection};
+use super::select::{NOT_WAIVED, Policy, Selection};
 use super::steps::{STEPS, names};
 
 fn read(more: &str) -> Plan {
@@ -182,6 +183,32 @@ fn what_was_named_and_does_not_apply_blocks() {
     ] {
         assert_eq!(verdict(&format!("{sides}[preflight]\n{more}")), expected, "{more}");
     }
+}
+
+/// Proves that what the launcher refuses blocks where the check is skipped or made a warning, as the launch would, with one
+/// sentence that says so; and that only the command itself leaves the check out.
+#[test]
+fn what_the_launcher_refuses_is_not_waived() {
+    let only = || Selection { only: vec![OFFER.into()], ..Selection::default() };
+    let offer = |more: &str, selection: &Selection| {
+        let read = read(&format!("[resources]\ncpus = 1\n{more}"));
+        let policy = policy(&read, selection);
+        let planned = plan(STEPS, &facts(&read), &policy);
+        let refused = Finding::new(OFFER, Severity::Block, "x");
+        let results = graph::execute(&planned, &|_| {
+            vec![CheckResult::about(OFFER, NoRows::Settings, vec![refused.clone()])]
+        });
+        policy.judge(planned.iter().map(|step| step.spec.checks), results).remove(0)
+    };
+    assert_eq!(offer("", &only()).findings.len(), 1);
+    let skip = Selection { skip: vec![skipped("launch")], ..only() };
+    let warn = "[preflight]\nseverity = { \"launch.offer\" = \"warn\" }\n";
+    for check in [offer("", &skip), offer(warn, &only())] {
+        assert_eq!((check.verdict, check.findings.len()), (Verdict::Block, 2), "{check:?}");
+        assert_eq!(check.findings[1].message, NOT_WAIVED);
+    }
+    let left_out = Selection { left_out: vec![skipped(OFFER)], ..only() };
+    assert_eq!(offer("", &left_out).verdict, Verdict::NotRun);
 }
 
 /// Proves that steps wait for those they need, and that each is done once.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use trackway_api::runs::changes::AS_COMMITTED;
 use trackway_api::runs::explain::{Change, InputKind, LineCount};
+use trackway_core::text::first_quoted;
 use trackway_engine::capture::{Git, PatchedFile, Untracked, both, is_of_output, patched_files, states};
 
-use super::{Difference, Kept, have_folders, short};
+use super::{Difference, Kept, NAMED_MAX, have_folders, short};
 use crate::inputs::Captured;
 use crate::inputs::configuration::settings;
 use crate::inputs::lines::line_difference;
@@ -51,6 +52,34 @@ fn with_few_lines(files: &[(String, Option<LineCount>)]) -> Vec<&str> {
     let is_small = |lines: &LineCount| lines.added + lines.removed <= PATCHED_LINES_MAX;
     let small = files.iter().filter(|(_, lines)| lines.as_ref().is_some_and(is_small));
     small.map(|(path, _)| path.as_str()).take(PATCHED_MAX).collect()
+}
+
+/// The files that may be tracked in one of the two states and not in the other, by path from the root; `None`: not known.
+pub(super) fn changed_in_git((then, now): (&Git, &Git), kept: &dyn Kept) -> Option<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    if then.commit != now.commit {
+        let root = now.root.as_deref()?;
+        let files = kept.between(root, then.commit.as_deref()?, now.commit.as_deref()?).ok()?;
+        names.extend(files.into_iter().map(|(path, _)| path));
+    }
+    let is_same = then.commit == now.commit && then.dirty_diff_blake3 == now.dirty_diff_blake3;
+    for git in [then, now].into_iter().filter(|git| !is_same && git.diff_bytes.unwrap_or(0) > 0) {
+        names.extend(patched_files(&kept.patch(git.dirty_diff_blake3.as_deref()?)?).into_keys());
+    }
+    Some(names)
+}
+
+/// Whether the file says what git ignores.
+fn is_of_ignores(path: &str) -> bool {
+    Path::new(path).file_name().is_some_and(|name| name == ".gitignore")
+}
+
+/// Whether git may ignore other files than before.
+fn ignores_others(untracked: [&BTreeMap<String, Untracked>; 2], in_git: &BTreeSet<String>) -> bool {
+    let [before, after] = untracked;
+    let blake3 = |file: Option<&Untracked>| file.map(|file| file.blake3.clone());
+    in_git.iter().any(|path| is_of_ignores(path))
+        || both(before, after).any(|(path, then, now)| is_of_ignores(path) && blake3(then) != blake3(now))
 }
 
 impl Difference {
@@ -152,13 +181,35 @@ impl Difference {
             files.map(|file| (file.path.clone(), file.clone())).collect()
         };
         let (before, after) = (untracked(then), untracked(now));
+        let has_one_side = before.keys().ne(after.keys());
+        let in_git = has_one_side.then(|| changed_in_git((then, now), kept)).flatten();
+        let ignores = in_git.as_ref().is_some_and(|in_git| ignores_others([&before, &after], in_git));
+        let mut perhaps_ignored: Vec<String> = Vec::new();
         for (name, then_file, now_file) in both(&before, &after) {
+            if then_file.is_none() || now_file.is_none() {
+                let other = if then_file.is_none() { then } else { now };
+                let are_all_listed = other.untracked.len() as u64 >= other.untracked_count;
+                // What git tracks there is compared with the commits and their changes.
+                if !are_all_listed || in_git.as_ref().is_none_or(|in_git| in_git.contains(name)) {
+                    continue;
+                }
+                let written = [then_file, now_file].map(|file| file.map(|file| file.modified_at));
+                if ignores && !is_of_ignores(name) && !kept.times().wrote(name, written) {
+                    perhaps_ignored.push(name.clone());
+                    continue;
+                }
+            }
             let hashes = then.dirty_diff_blake3.as_deref().zip(now.dirty_diff_blake3.as_deref());
             let texts = || {
                 let (then, now) = hashes?;
                 kept.untracked(then, name).zip(kept.untracked(now, name))
             };
             self.untracked(name, (then_file, now_file), &texts, kept);
+        }
+        if !perhaps_ignored.is_empty() {
+            let named = first_quoted(&perhaps_ignored, NAMED_MAX);
+            let why = format!("whether {named} came, went or is ignored: what git ignores has changed");
+            self.not_known(InputKind::Uncommitted, why);
         }
         if now.untracked_count.max(then.untracked_count)
             > now.untracked.len().max(then.untracked.len()) as u64

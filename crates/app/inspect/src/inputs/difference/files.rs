@@ -1,14 +1,16 @@
 //! The script, and the files that the commands name or that their folders have.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use trackway_api::runs::explain::{Change, InputKind};
 use trackway_core::Timestamp;
 use trackway_core::text::{counted, first_quoted};
-use trackway_engine::capture::{FolderFile, Git, both, is_of_output, is_python, is_same_code};
+use trackway_engine::capture::{FolderFile, Git, both, is_of_output, is_python, is_same_code, may_be_listed};
 
-use super::{Difference, Kept, NAMED_MAX, have_folders, short};
+use super::code::changed_in_git;
+use super::{Difference, Kept, NAMED_MAX, have_folders, short, without_parents};
 use crate::inputs::configuration::settings;
 use crate::inputs::lines::line_difference;
 use crate::inputs::{Captured, Inputs};
@@ -23,8 +25,11 @@ impl Difference {
     ) -> BTreeSet<PathBuf> {
         let with_folder = have_folders(then, now);
         let unsure = self.not_captured([then, now], &after.working_directory, kept);
-        let (then_files, now_files) =
-            (versions(before, then, with_folder), versions(after, now, with_folder));
+        let sides = Sides::of(before, after, with_folder);
+        let (then_files, now_files) = (sides.versions(before, then), sides.versions(after, now));
+        let mut not_compared: BTreeSet<PathBuf> = BTreeSet::new();
+        let gits = (&then.capture.git, &now.capture.git);
+        let in_git: OnceCell<Option<BTreeSet<String>>> = OnceCell::new();
         for (name, then_file, now_file) in both(&then_files, &now_files) {
             let versions = [then_file, now_file];
             let is_output =
@@ -38,8 +43,15 @@ impl Difference {
                 (Some(then), Some(now)) => self.file(name, then, now, kept),
                 (then_file, now_file) => {
                     let Some(one) = then_file.or(now_file) else { continue };
-                    let other_git = if then_file.is_some() { &now.capture.git } else { &then.capture.git };
+                    let other = if then_file.is_some() { (after, now) } else { (before, then) };
+                    let other_git = &other.1.capture.git;
                     if one.is_output(kept) || one.is_untracked_in(other_git) {
+                        continue;
+                    }
+                    let in_git = || in_git.get_or_init(|| changed_in_git(gits, kept)).as_ref();
+                    if !sides.is_known_absent(one, name, other) || one.may_be_tracked(gits.1, in_git) {
+                        // Git may know more of it.
+                        not_compared.insert(one.path.clone());
                         continue;
                     }
                     let shown = |file: Option<&FileVersion>| file.map(FileVersion::shown);
@@ -60,6 +72,7 @@ impl Difference {
             .into_values()
             .chain(now_files.into_values())
             .map(|version| version.path)
+            .filter(|path| !not_compared.contains(path))
             .chain(data)
             .collect()
     }
@@ -91,7 +104,7 @@ impl Difference {
             let why = format!("what was in {named} when an attempt began: written or removed just then");
             self.not_known(InputKind::File, why);
         }
-        unsure
+        unsure.iter().map(|path| without_parents(path)).collect()
     }
 
     fn file(&mut self, name: &str, then: &FileVersion, now: &FileVersion, kept: &dyn Kept) {
@@ -202,6 +215,15 @@ impl FileVersion {
         self.of_folder.as_ref().zip(now.of_folder.as_ref()).is_some_and(|(then, now)| of(then) == of(now))
     }
 
+    /// Whether a file of the folder, which git ignored, is one that git tracks in the other state. `in_git`: what it may
+    /// track in one of the two only.
+    fn may_be_tracked<'n>(&self, git: &Git, in_git: impl Fn() -> Option<&'n BTreeSet<String>>) -> bool {
+        let root = git.root.as_deref().filter(|_| self.of_folder.is_some());
+        let inner = root.and_then(|root| self.path.strip_prefix(root).ok());
+        let has = |inner: &Path| in_git().is_none_or(|names| names.contains(&*inner.to_string_lossy()));
+        inner.is_some_and(has)
+    }
+
     /// Whether git compares the file there, and not its folder.
     fn is_untracked_in(&self, git: &Git) -> bool {
         let root = git.root.as_deref().map(Path::new);
@@ -226,41 +248,114 @@ fn table_shown(file: &FolderFile) -> String {
     lines.into_iter().chain(hash).collect::<Vec<_>>().join(", ")
 }
 
-/// The script, the files that a command names and, `with_folder`, those of its folders, without those of its data and
-/// the run file, by their paths from the working directory.
-fn versions(inputs: &Inputs, captured: &Captured, with_folder: bool) -> BTreeMap<String, FileVersion> {
-    let version = |kind, path: &Path, blake3: &Option<String>| FileVersion {
-        kind,
-        path: path.to_owned(),
-        blake3: blake3.clone(),
-        size_bytes: None,
-        modified_at: None,
-        of_folder: None,
-    };
-    let script = captured.capture.script.iter();
-    let script = script.map(|script| version(InputKind::Script, &script.path, &script.blake3));
-    let named = captured.capture.named_files.iter().map(|file| FileVersion {
-        size_bytes: Some(file.size_bytes),
-        modified_at: file.modified_at,
-        ..version(InputKind::File, &file.path, &file.blake3)
-    });
-    let folder = captured.capture.folder.iter().filter(|_| with_folder);
-    let of_folder = folder.flat_map(|folder| &folder.files).map(|file| FileVersion {
-        size_bytes: Some(file.size_bytes),
-        modified_at: file.modified_at,
-        of_folder: Some(file.clone()),
-        ..version(InputKind::File, &file.path, &file.blake3)
-    });
-    let data: BTreeSet<PathBuf> = inputs.data_paths().collect();
-    let mut found = BTreeMap::new();
-    for version in script.chain(named).chain(of_folder) {
-        if data.contains(&version.path) || inputs.run_file.as_deref() == Some(&version.path) {
-            continue;
-        }
-        let name = version.path.strip_prefix(&inputs.working_directory).unwrap_or(&version.path);
-        // `./t.py` is `t.py`.
-        let name: PathBuf = name.components().filter(|part| *part != Component::CurDir).collect();
-        found.entry(name.to_string_lossy().into_owned()).or_insert(version);
+/// How the files of two attempts find each other.
+struct Sides {
+    /// The folders that names start from.
+    bases: [PathBuf; 2],
+    /// The names and the paths of their run files, which are compared by their settings.
+    run_files: BTreeSet<PathBuf>,
+    with_folder: bool,
+    /// Whether both looked for the same names.
+    is_same_command: bool,
+}
+
+impl Sides {
+    fn of(before: &Inputs, after: &Inputs, with_folder: bool) -> Self {
+        let own = [before, after].map(|inputs| without_parents(&inputs.working_directory));
+        // Of a folder inside the other one the names are those of the files on disk, else those in copies of one folder.
+        let bases = match &own {
+            [then, now] if now.starts_with(then) => [then, then].map(PathBuf::clone),
+            [then, now] if then.starts_with(now) => [now, now].map(PathBuf::clone),
+            _ => own.clone(),
+        };
+        let command = |inputs: &Inputs| inputs.config.pointer("/run/command").cloned();
+        let is_same_command = own == bases && command(before) == command(after);
+        let run_files = [(before, &bases[0]), (after, &bases[1])].into_iter().flat_map(|(inputs, base)| {
+            let path = inputs.run_file.as_deref().map(without_parents);
+            let name = path.as_ref().and_then(|path| path.strip_prefix(base).ok()).map(Path::to_owned);
+            [path, name].into_iter().flatten()
+        });
+        Self { run_files: run_files.collect(), bases, with_folder, is_same_command }
     }
-    found
+
+    fn base_of(&self, inputs: &Inputs) -> &Path {
+        let own = without_parents(&inputs.working_directory);
+        self.bases.iter().find(|base| own.starts_with(base)).map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// Whether a file that only one of the two has is known to have been absent at the launch of the other: its command
+    /// named the same files, or its folders were looked at and git compares no such file.
+    fn is_known_absent(
+        &self,
+        one: &FileVersion,
+        name: &str,
+        (inputs, captured): (&Inputs, &Captured),
+    ) -> bool {
+        if one.of_folder.is_none() && self.is_same_command {
+            return true;
+        }
+        let Some(folder) = captured.capture.folder.as_ref().filter(|_| self.with_folder) else {
+            return false;
+        };
+        let path = without_parents(&self.base_of(inputs).join(name));
+        let has = |folder: &PathBuf| path.starts_with(folder);
+        let deepest = |folders: &[PathBuf]| {
+            folders.iter().filter(|folder| has(folder)).max_by_key(|it| it.components().count()).cloned()
+        };
+        let script = captured.capture.script.as_ref().and_then(|script| script.path.parent());
+        let roots = [Some(inputs.working_directory.as_path()), script].into_iter().flatten();
+        let roots: Vec<PathBuf> = roots.map(without_parents).collect();
+        let left_out: Vec<PathBuf> = folder.left_out.iter().map(|path| without_parents(path)).collect();
+        let Some(root) = deepest(&roots) else { return false };
+        if deepest(&left_out).is_some_and(|left_out| left_out.starts_with(&root)) {
+            return false;
+        }
+        let is_of_git = captured.capture.git.root.as_deref().is_some_and(|git| path.starts_with(git));
+        let is_looked_for = || !is_of_git && path.strip_prefix(&root).is_ok_and(may_be_listed);
+        one.of_folder.is_some() || is_looked_for()
+    }
+
+    /// The script, the files that a command names and, `with_folder`, those of its folders, without those of its data
+    /// and the run files, by their paths from the base.
+    fn versions(&self, inputs: &Inputs, captured: &Captured) -> BTreeMap<String, FileVersion> {
+        let version = |kind, path: &Path, blake3: &Option<String>| FileVersion {
+            kind,
+            path: path.to_owned(),
+            blake3: blake3.clone(),
+            size_bytes: None,
+            modified_at: None,
+            of_folder: None,
+        };
+        let script = captured.capture.script.iter();
+        let script = script.map(|script| version(InputKind::Script, &script.path, &script.blake3));
+        let named = captured.capture.named_files.iter().map(|file| FileVersion {
+            size_bytes: Some(file.size_bytes),
+            modified_at: file.modified_at,
+            ..version(InputKind::File, &file.path, &file.blake3)
+        });
+        let folder = captured.capture.folder.iter().filter(|_| self.with_folder);
+        let of_folder = folder.flat_map(|folder| &folder.files).map(|file| FileVersion {
+            size_bytes: Some(file.size_bytes),
+            modified_at: file.modified_at,
+            of_folder: Some(file.clone()),
+            ..version(InputKind::File, &file.path, &file.blake3)
+        });
+        let data: BTreeSet<PathBuf> = inputs.data_paths().map(|path| without_parents(&path)).collect();
+        let base = self.base_of(inputs);
+        let mut found = BTreeMap::new();
+        for mut version in script.chain(named).chain(of_folder) {
+            let given = std::mem::take(&mut version.path);
+            // `./t.py` is `t.py`, and so is `../w/t.py` in a folder `w`.
+            version.path = without_parents(&given);
+            let name = version.path.strip_prefix(base).ok();
+            let name = name.or_else(|| given.strip_prefix(&inputs.working_directory).ok()).unwrap_or(&given);
+            let is_run_file = self.run_files.contains(&version.path) || self.run_files.contains(name);
+            if data.contains(&version.path) || is_run_file {
+                continue;
+            }
+            let name: PathBuf = name.components().filter(|part| *part != Component::CurDir).collect();
+            found.entry(name.to_string_lossy().into_owned()).or_insert(version);
+        }
+        found
+    }
 }

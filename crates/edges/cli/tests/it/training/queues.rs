@@ -158,7 +158,8 @@ fn a_wait_without_a_supervisor_is_said() {
 }
 
 /// Proves that Ctrl-C ends a run that waits at once, as a stopped run that can be explained and that a resume
-/// continues; that `--detach` does not wait for a place; and that `trackway stop` reaches a run that waits.
+/// continues; that `--detach` does not wait for a place; that `trackway stop` reaches a run that waits; and that a ledger
+/// which is rebuilt has what happened in the queue.
 #[test]
 fn a_run_that_waits_can_be_stopped() {
     let home = home(1);
@@ -192,6 +193,15 @@ fn a_run_that_waits_can_be_stopped() {
     let resumed = home.trackway(&["resume", "second"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     assert_eq!(state_of(&home, "second"), "completed");
+
+    let timeline = || home.json(&["explain", "third"])["timeline"].clone();
+    let before = timeline();
+    for part in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(home.state().join(format!("ledger.db{part}")));
+    }
+    eventually("the rebuild", || (home.trackway(&["doctor", "rebuild"]).code == 0).then_some(()));
+    assert!(before.as_array().unwrap().len() >= 2, "{before}");
+    assert_eq!(timeline(), before);
 }
 
 /// Proves that the receipt of a run names the script as it was when the run got its place, and not as it was when the run began to wait.

@@ -29,9 +29,8 @@ use trackway_rules::preflight::imbalance::ImbalanceReport;
 use trackway_rules::preflight::memory::MemoryReport;
 
 pub use self::drift::{severity_of, severity_of_drift};
-pub use self::offer::OFFER;
 pub use self::rehearsal::{Rehearsed, rehearses_one_batch};
-use super::facts::PlanFacts;
+use super::facts::{OFFER, PlanFacts};
 use super::sets::{DataSets, Gathered};
 use super::{PreflightEvent, PreflightReporter};
 use crate::data::leakage::CHECKS as LEAKAGE_CHECKS;

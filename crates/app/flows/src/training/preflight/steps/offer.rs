@@ -1,15 +1,13 @@
 //! Whether the launcher gives what the run file requests of it: what `trackway run` would refuse, with the same keys and reasons.
 
 use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
+use trackway_core::text::quoted_list;
 use trackway_engine::error::AppError;
 use trackway_engine::run::{Offered, offered};
 use trackway_formats::runfile::{LaunchSection, Plan, PlanEntry, ResourcesSection};
 
 use super::{Looker, Work};
-use crate::training::preflight::facts::PlanFacts;
-
-/// The check; pre-flight of a run that continues leaves it out.
-pub const OFFER: &str = "launch.offer";
+use crate::training::preflight::facts::{OFFER, PlanFacts};
 
 /// Whether a launcher could refuse something of the run.
 pub fn has_request(facts: &PlanFacts<'_>) -> Result<(), String> {
@@ -47,8 +45,20 @@ fn answer(offered: &Offered) -> CheckResult {
         finding.about(refusal.key.as_str()).action(refusal.instead.as_str())
     });
     let unknown = offered.unknown.iter().map(|text| Finding::new(OFFER, Severity::Note, text.as_str()));
-    let given = format!("the engine `{}` gives what is requested, as far as that is known", offered.engine);
-    CheckResult::about(OFFER, NoRows::Settings, refused.chain(unknown).collect()).because(given)
+    CheckResult::about(OFFER, NoRows::Settings, refused.chain(unknown).collect()).because(why(offered))
+}
+
+/// What is known of the offer: what was compared, and nothing of what is only recorded or left to the engine.
+fn why(offered: &Offered) -> String {
+    let engine = &offered.engine;
+    let compared: Vec<&str> = offered.compared.iter().copied().collect();
+    match (offered.refused.is_empty(), compared.as_slice()) {
+        (false, _) => format!("the engine `{engine}` does not give what is requested"),
+        (true, []) => format!(
+            "the engine `{engine}` refuses nothing of what is requested, and nothing of it was compared with what it has"
+        ),
+        (true, compared) => format!("the engine `{engine}` has what was compared: {}", quoted_list(compared)),
+    }
 }
 
 #[cfg(test)]
@@ -70,7 +80,7 @@ mod tests {
         };
         let unknown = vec!["whether `here` has as many is not known".to_owned()];
         let engine = "local".to_owned();
-        let refused = answer(&Offered { engine, refused: vec![refusal], unknown });
+        let refused = answer(&Offered { engine, refused: vec![refusal], unknown, ..Offered::default() });
         assert_eq!((refused.verdict, refused.findings.len()), (Verdict::Block, 2));
         let finding = &refused.findings[0];
         assert_eq!(finding.message, "`launch.queue` = gpu: it starts attempts at once");
@@ -84,6 +94,23 @@ mod tests {
             ..Offered::default()
         };
         assert_eq!(answer(&unknown).verdict, Verdict::Pass);
+    }
+
+    /// Proves that the reason of a check that blocks does not say that all is given, and that of one that passes names
+    /// what was compared and nothing else.
+    #[test]
+    fn a_reason_names_what_was_compared() {
+        let why = |refused: Vec<Refusal>, compared: &[&'static str]| {
+            let compared = compared.iter().copied().collect();
+            answer(&Offered { engine: "local".into(), refused, compared, ..Offered::default() }).why.unwrap()
+        };
+        let text = || "x".to_owned();
+        let refusal = Refusal { key: text(), wanted: text(), why: text(), instead: text() };
+        let refused = why(vec![refusal], &["resources.cpus"]);
+        assert_eq!(refused, "the engine `local` does not give what is requested");
+        let given = why(Vec::new(), &["resources.cpus", "resources.gpus"]);
+        assert_eq!(given, "the engine `local` has what was compared: `resources.cpus`, `resources.gpus`");
+        assert!(why(Vec::new(), &[]).ends_with("nothing of it was compared with what it has"));
     }
 
     /// Proves which run files request something of a launcher: also in an entry of a retry plan, and not by what is only recorded.

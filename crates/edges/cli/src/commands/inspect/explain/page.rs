@@ -399,6 +399,9 @@ fn same_inputs(printer: Printer, runs: &[SameInputsRun]) {
 }
 
 fn timeline(printer: Printer, timeline: &[TimelineEvent]) {
+    if timeline.is_empty() {
+        return;
+    }
     section(printer, "Timeline");
     let hidden = timeline.len().saturating_sub(TIMELINE_LINES_MAX);
     let head = if hidden > 0 { TIMELINE_LINES_MAX / 2 } else { timeline.len() };
