@@ -181,14 +181,14 @@ pub(super) fn list(inputs: &CaptureInputs<'_>, git: &Git) -> Option<Folder> {
         left_folders: FOLDERS_MAX,
         found: Vec::new(),
         not_looked_at: 0,
-        left_out,
+        left_out: left_out.clone(),
     };
     for root in &roots {
         walk.root(root, git);
     }
     let mut folder = walk.listed();
     if folder.left_out.len() > LEFT_OUT_MAX {
-        folder.left_out = roots;
+        folder.left_out = [left_out, roots].concat();
     }
     Some(folder)
 }

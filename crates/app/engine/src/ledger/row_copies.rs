@@ -1,8 +1,8 @@
 //! What a home keeps of its receipts beside the ledger: files in each run's folder, which `trackway gc` leaves alone and from
 //! which `trackway_flows::home::rebuild` makes a ledger again.
 //!
-//! They are written after the ledger took the same rows. A kill in between loses nothing: what is not kept of a run is computed
-//! again from the attempt's folder, and of a model with the next command that changes it.
+//! They are written after the ledger took the same rows. A kill in between loses nothing but the copy of an event: what else is not
+//! kept of a run is computed again from the attempt's folder, and of a model with the next command that changes it.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -214,6 +214,8 @@ impl<'c> Wait<'c> {
         let files = context.home.layout.run(run_id);
         let cancel = &context.request.cancel;
         let is_over = || files.stop().exists() || cancel.is_detached();
+        // The limit may have been raised since the run was let in.
+        self.takes_turns = names_what_is_live(context, &prepared.job, run_id)?;
         let mut next_notice = 0.0;
         let mut held = None;
         loop {

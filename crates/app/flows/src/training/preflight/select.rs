@@ -68,8 +68,10 @@ impl Policy {
             let is_wanted = |name: &&&str| wanted.iter().any(|wanted| covers(wanted, name));
             names.iter().filter(is_wanted).map(|name| (*name).to_owned()).collect()
         };
+        let weakened =
+            severity.iter().filter(|(_, severity)| **severity != Severity::Block).map(|(name, _)| name);
         let waives_offer =
-            skip.iter().map(|skip| &skip.check).chain(severity.keys()).any(|name| covers(name, OFFER));
+            skip.iter().map(|skip| &skip.check).chain(weakened).any(|name| covers(name, OFFER));
         let reason = |name: &&str| {
             // A launch refuses what its launcher does not give, whatever is skipped.
             let wanted = skip.iter().rev().filter(|_| *name != OFFER);
