@@ -12,10 +12,12 @@ const FOLDS_MAX: usize = 64;
 /// The type of a fold, and the launches that it is over.
 type Key = (TypeId, RunId, LaunchKind);
 
-/// Folds over the sealed attempts of runs, each from the first attempt on and without a gap, with the number of the first attempt that is
-/// not in it.
+/// A fold of any type, and the number of the first attempt that is not in it.
+type Kept = (Arc<dyn Any + Send + Sync>, u32);
+
+/// Folds over the sealed attempts of runs, each from the first attempt on and without a gap.
 #[derive(Default)]
-pub(crate) struct Folds(Mutex<BTreeMap<Key, (Arc<dyn Any + Send + Sync>, u32)>>);
+pub(crate) struct Folds(Mutex<BTreeMap<Key, Kept>>);
 
 impl Folds {
     /// What is known of the launches of a run before the number `before`. It is the caller's to complete until it is kept again.

@@ -197,9 +197,8 @@ fn without_resume(
     };
     actions.retain(|action| !needs_command(action));
     let is_over = facts.state.is_final() && !reason.is_success();
-    if is_over && may_resume(facts.kind, facts.state, Some(reason)) {
-        actions.push(instead.into());
-    } else if facts.is_unsupervised {
+    let would_resume = is_over && may_resume(facts.kind, facts.state, Some(reason));
+    if would_resume || facts.is_unsupervised {
         actions.push(instead.into());
     }
     actions

@@ -23,7 +23,7 @@ pub struct FoundFile {
 #[derive(Debug)]
 pub enum FileState {
     /// It is used.
-    Read(SettingsFile),
+    Read(Box<SettingsFile>),
     /// There is none.
     Absent,
     /// It is not used, and why.
@@ -93,6 +93,6 @@ fn state(path: &Path) -> Result<FileState, Failure> {
     file.take(SETTINGS_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
     let parsed = parse(&bytes, &path.to_string_lossy());
     parsed
-        .map(FileState::Read)
+        .map(|file| FileState::Read(Box::new(file)))
         .map_err(|errors| Failure::from(AppError::run_file(&errors, &String::from_utf8_lossy(&bytes))))
 }
