@@ -19,7 +19,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
 
 demo: ## build what it needs, train on real data, kill it, resume it, explain it
-	@scripts/demo.sh
+	@scripts/readme/demo.sh
 
 test: venv ## everything that needs no system service
 	@scripts/count_skips.sh test scripts/test.sh
@@ -84,14 +84,14 @@ wheel-musl: $(PYTHON_VENV)/zig ## the wheel for systems with musl, such as Alpin
 
 test-start-musl: wheel-musl ## the session of README.md with that wheel, in a Python that is built against musl (needs musl-tools, deb-src)
 	scripts/package/musl_python.sh $(PYTHON_VENV)/musl
-	$(PYTHON_VENV)/musl/bin/python3 scripts/check_start.py README.md dist-musl
+	$(PYTHON_VENV)/musl/bin/python3 scripts/readme/check_start.py README.md dist-musl
 
 test-start: wheel ## the wheel in an empty environment without Rust: the session of README.md, its output compared
-	$(PYTHON) scripts/check_start.py README.md dist
+	$(PYTHON) scripts/readme/check_start.py README.md dist
 
 picture: ## the picture of README.md, from its session with the debug binary (needs Chromium: apt-get install chromium fonts-inter)
 	$(CARGO) build --locked --bin trackway
-	$(PYTHON) scripts/picture.py README.md $${CARGO_TARGET_DIR:-target}/debug/trackway docs/explain.webp
+	$(PYTHON) scripts/readme/picture.py README.md $${CARGO_TARGET_DIR:-target}/debug/trackway docs/explain.webp
 
 install: build ## the release binary into $(PREFIX)/bin
 	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/trackway $(DESTDIR)$(PREFIX)/bin/trackway
@@ -139,8 +139,8 @@ $(VENV)/moto: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check 'moto[server]>=5.2,<6'
 	@touch $@
 
-mutants: ## 100,000 damaged files of each format of tables, printed logs, event files, records and other tools' stores: no panic (MUTANTS=1000 for fewer)
-	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --profile quick -p trackway-tables -p trackway-formats -p trackway-ledger -p trackway-records --lib -- mutants --nocapture
+mutants: ## 100,000 damaged files of each format of tables, printed logs, event files, records, plans, lock files and other tools' stores: no panic (MUTANTS=1000 for fewer)
+	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --profile quick -p trackway-tables -p trackway-formats -p trackway-ledger -p trackway-records -p trackway-sql -p trackway-engine --lib -- mutants --nocapture
 
 soak: ## larger bounds: 500 kills, many seeds, larger models (SOAK_MINUTES=60; the next call continues)
 	scripts/soak.sh
@@ -162,12 +162,14 @@ lint-quick: ## what lint sees without a compiler: seconds, so before every commi
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path examples/rust/Cargo.toml -- --check
 	$(PYTHON) scripts/check_walls.py
+	$(PYTHON) scripts/check_sizes.py
 	$(PYTHON) scripts/check_words.py
 	$(PYTHON) scripts/check_cycles.py
 	$(PYTHON) scripts/check_versions.py
 	$(PYTHON) scripts/check_links.py
 	@git grep -nE '/[r]oot/[[:alnum:].]'; test $$? -eq 1 || { echo 'paths that look like those of a machine'; exit 1; }
 	$(PYTHON) scripts/check_comments.py
+	$(PYTHON) scripts/check_errors.py
 
 lint-more: doc features fuzz-check $(PYTHON_VENV)/ready1 ## what takes longer: documentation, builds without features, examples, fuzz targets, types of Python
 	$(CARGO) clippy $(EXAMPLES) --all-targets -- -D warnings

@@ -1,16 +1,9 @@
 #!/usr/bin/env python3
-"""Proves the dependency walls and the layers of ARCHITECTURE.md with `cargo metadata` and `cargo tree`, and the limits of sizes.
-
-    scripts/check_walls.py            all checks
-    scripts/check_walls.py --renew    first lowers the limits to what is there; never raises one
+"""Proves the dependency walls and the layers of ARCHITECTURE.md with `cargo metadata` and `cargo tree`.
 
 Fails when a crate uses one that its layer may not use, or one listed after it, when a walled crate pulls a forbidden package,
 when two versions of a package that must be single are in the tree, when ARCHITECTURE.md and crates/ disagree about which crates
 exist, when a layer's README.md does not name what the layer may use, or when HTML is written outside of crates/app/pages.
-
-Fails too when a folder of code has more than 20 files and folders, or a crate more production lines than its limit. The lists
-`limits/folders.txt` (folders that are larger, until they are divided) and `limits/crates.txt` (every crate) have lines of a path,
-its limit and the reason. A limit falls with `--renew`; who raises one writes the reason into its line.
 """
 
 import json
@@ -18,9 +11,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
-
-import code_numbers
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -84,15 +74,6 @@ FORBIDDEN = {
 # The crate that writes HTML, and what HTML looks like in the others.
 PAGES = ROOT / "crates" / "app" / "pages" / "src"
 MARKUP = re.compile(r"<(?:!doctype html|html|body|div|table|t[dhr]|svg|h[1-6]|style)[ >]|\bmaud::|\bPreEscaped\b")
-# Files and folders in a folder of code: `ls` fits a screen.
-SIBLINGS_MAX = 20
-CODE = {".rs", ".py", ".sh", ".md"}
-FOLDER_LIMITS = ROOT / "scripts" / "limits" / "folders.txt"
-CRATE_LIMITS = ROOT / "scripts" / "limits" / "crates.txt"
-# Limits of lines are multiples, so that a small fix needs none.
-LINES_STEP = 100
-# So far below its limit a size may be before the limit has to fall.
-LINES_SLACK = 3 * LINES_STEP
 SINGLE = ["arrow-schema", "parquet", "object_store", "libsqlite3-sys", "rustls", "ring", "reqwest", "tokio"]
 
 
@@ -183,120 +164,8 @@ def html_faults() -> list[str]:
     return faults
 
 
-class Limit(NamedTuple):
-    most: int
-    reason: str
-
-
-def limits_of(text: str) -> dict[str, Limit]:
-    """The limits by path, of lines `PATH LIMIT REASON`."""
-    found = {}
-    for line in text.splitlines():
-        if line.strip() and not line.startswith("#"):
-            path, most, reason = (line.split(None, 2) + ["", ""])[:3]
-            found[path] = Limit(int(most) if most.isdigit() else -1, reason)
-    return found
-
-
-def committed(path: Path) -> dict[str, Limit]:
-    """The limits as the last commit has them; none where it has none."""
-    shown = subprocess.run(["git", "show", f"HEAD:{path.relative_to(ROOT)}"], cwd=ROOT, capture_output=True, text=True)
-    return limits_of(shown.stdout) if shown.returncode == 0 else {}
-
-
-def limit_faults(path: Path, limits: dict[str, Limit]) -> list[str]:
-    """What is wrong with the lines: each has a number and a reason, and another reason where it was raised."""
-    name = path.relative_to(ROOT)
-    faults = [f"{name}: {subject} needs a limit and a reason" for subject, limit in limits.items() if limit.most < 0 or not limit.reason]
-    for subject, before in committed(path).items():
-        now = limits.get(subject, before)
-        if now.most > before.most and now.reason == before.reason:
-            faults.append(f"{name}: the limit of {subject} was raised from {before.most} to {now.most}: write why into its line")
-    return faults
-
-
-def siblings() -> dict[str, int]:
-    """The files and folders in each folder that has code, as git sees them."""
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
-                            capture_output=True, text=True).stdout.splitlines()
-    inside: dict[Path, set[str]] = {}
-    has_code = set()
-    for path in map(Path, listed):
-        if not (ROOT / path).exists():
-            continue
-        if path.suffix in CODE:
-            has_code.add(path.parent)
-        for folder in path.parents:
-            inside.setdefault(folder, set()).add(path.relative_to(folder).parts[0])
-    return {str(folder): len(inside[folder]) for folder in has_code if folder.parts}
-
-
-def folder_faults(counts: dict[str, int], limits: dict[str, Limit]) -> list[str]:
-    name = FOLDER_LIMITS.relative_to(ROOT)
-    faults = [f"{folder} has {count} files and folders, more than {SIBLINGS_MAX}: group them by subject in folders, or list it in {name} "
-              "with its reason"
-              for folder, count in sorted(counts.items()) if count > SIBLINGS_MAX and folder not in limits]
-    for folder, limit in limits.items():
-        count = counts.get(folder, 0)
-        if count > limit.most:
-            faults.append(f"{folder} has {count} files and folders, {name} allows {limit.most}: put the new one in a folder of its subject, "
-                          "or group others")
-        elif count < limit.most or count <= SIBLINGS_MAX:
-            faults.append(f"{folder} has {count} files and folders, {name} allows {limit.most}: lower it with {Path(__file__).name} --renew")
-    return faults
-
-
-def crate_sizes() -> dict[str, int]:
-    """The production lines of each crate: those of `src` outside of tests, as `code_numbers.py` counts them."""
-    folders = [path.parent for path in sorted(ROOT.glob("crates/*/*/Cargo.toml"))]
-    return {str(folder.relative_to(ROOT)): code_numbers.crate_numbers(folder)["production"] for folder in folders}
-
-
-def size_faults(sizes: dict[str, int], limits: dict[str, Limit]) -> list[str]:
-    name = CRATE_LIMITS.relative_to(ROOT)
-    faults = [f"{crate} has {lines} production lines and no limit: list it in {name} with its reason"
-              for crate, lines in sizes.items() if crate not in limits]
-    for crate, limit in limits.items():
-        lines = sizes.get(crate, 0)
-        if lines > limit.most:
-            faults.append(f"{crate} has {lines} production lines, {name} allows {limit.most}: take code out or move it to where it belongs, "
-                          f"or raise the limit to {rounded(lines)} and write the reason into its line")
-        elif limit.most - lines > LINES_SLACK or not lines:
-            faults.append(f"{crate} has {lines} production lines, {name} allows {limit.most}: lower it with {Path(__file__).name} --renew")
-    return faults
-
-
-def rounded(lines: int) -> int:
-    return -(-lines // LINES_STEP) * LINES_STEP
-
-
-def lowered(limits: dict[str, Limit], sizes: dict[str, int]) -> dict[str, Limit]:
-    """The limits, none above the size; those of what is gone are left out."""
-    return {subject: Limit(min(limit.most, sizes[subject]), limit.reason) for subject, limit in limits.items() if subject in sizes}
-
-
-def renew(path: Path, sizes: dict[str, int]) -> None:
-    text = path.read_text(encoding="utf-8")
-    header = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
-    limits = lowered(limits_of(text), sizes)
-    width = max((len(subject) for subject in limits), default=0)
-    lines = [f"{subject:<{width}} {limit.most:>6} {limit.reason}\n" for subject, limit in sorted(limits.items())]
-    path.write_text(header + "".join(lines), encoding="utf-8")
-
-
-def limits_faults(is_renewed: bool) -> list[str]:
-    counts, sizes = siblings(), crate_sizes()
-    if is_renewed:
-        renew(FOLDER_LIMITS, {folder: count for folder, count in counts.items() if count > SIBLINGS_MAX})
-        renew(CRATE_LIMITS, {crate: rounded(lines) for crate, lines in sizes.items()})
-    folders, crates = (limits_of(path.read_text(encoding="utf-8")) for path in (FOLDER_LIMITS, CRATE_LIMITS))
-    return (folder_faults(counts, folders) + limit_faults(FOLDER_LIMITS, folders)
-            + size_faults(sizes, crates) + limit_faults(CRATE_LIMITS, crates))
-
-
 def main() -> int:
     faults = layer_faults() + wall_faults() + version_faults() + map_faults() + html_faults()
-    faults += limits_faults("--renew" in sys.argv[1:])
     for fault in faults:
         print(f"wall: {fault}", file=sys.stderr)
     print(f"walls: {len(FORBIDDEN)} crates, {len(LAYERS)} layers, {len(faults)} faults")

@@ -8,7 +8,9 @@ import json
 import re
 import statistics
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 TEST_MODULE = re.compile(r"^#\[cfg\((all\()?test\b[^\n]*\]\s*(?:#\[[^\n]*\]\s*)*(?:pub(?:\([a-z]+\))? )?mod \w+ \{", re.MULTILINE)
@@ -18,6 +20,15 @@ PUBLIC = re.compile(r"^\s*pub (?:const |async |unsafe )*(?:fn|struct|enum|trait|
 LONG = 70
 # Code that only tests use, though it is compiled for other crates' tests too.
 SUPPORT = {"conformance", "testing", "tests", "fault_tests", "vectors", "planted"}
+
+
+class Source(NamedTuple):
+    """A file of a crate: what of it is in the product, what is a test, and all of it."""
+
+    path: Path
+    production: str
+    test: str
+    text: str
 
 
 def blank(match: re.Match) -> str:
@@ -61,26 +72,35 @@ def is_documented(source: str, at: int) -> bool:
 
 def split_tests(source: str) -> tuple[str, str]:
     """The production part of a file and its test module."""
-    match = TEST_MODULE.search(source)
+    match = TEST_MODULE.search(source) if "#[cfg(" in source else None
     return (source[: match.start()], source[match.start() :]) if match else (source, "")
+
+
+def test_files(sources: dict[Path, str]) -> set[Path]:
+    """The files and folders that are modules of tests alone."""
+    tests = set()
+    for path, source in sources.items():
+        for name in TEST_FILE.findall(source) if "#[cfg(" in source else ():
+            stem = path.parent if path.name in ("lib.rs", "mod.rs", "main.rs") else path.with_suffix("")
+            tests |= {stem / f"{name}.rs", stem / name}
+    return tests
+
+
+def sources_of(folder: Path) -> Iterator[Source]:
+    """The files of a crate, by name."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.rs")) if "target" not in path.parts}
+    tests = test_files(texts)
+    for path, text in texts.items():
+        parts = {*path.relative_to(folder).parts[:-1], path.stem}
+        is_test = "src" not in parts or parts & SUPPORT or path.stem.endswith("_tests")
+        is_test = is_test or not tests.isdisjoint((path, *path.parents))
+        yield Source(path, *(("", text) if is_test else split_tests(text)), text)
 
 
 def crate_numbers(folder: Path) -> dict:
     numbers = {"production": 0, "files": 0, "tests": 0, "doc": 0, "comments": 0, "lengths": [], "public": 0, "documented": 0,
                "unwrap": 0, "expect": 0, "unsafe": 0, "test_functions": 0, "proves": 0, "file_lengths": []}
-    tests = set()
-    for path in folder.rglob("*.rs"):
-        for name in TEST_FILE.findall(path.read_text()):
-            stem = path.parent if path.name in ("lib.rs", "mod.rs", "main.rs") else path.with_suffix("")
-            tests |= {stem / f"{name}.rs", stem / name}
-    for path in sorted(folder.rglob("*.rs")):
-        if "target" in path.parts:
-            continue
-        source = path.read_text()
-        parts = {*path.relative_to(folder).parts[:-1], path.stem}
-        is_test = "src" not in parts or parts & SUPPORT or path.stem.endswith("_tests")
-        is_test = is_test or any(test == path or test in path.parents for test in tests)
-        production, test = ("", source) if is_test else split_tests(source)
+    for _, production, test, source in sources_of(folder):
         numbers["tests"] += test.count("\n")
         numbers["test_functions"] += len(re.findall(r"^\s*#\[(?:tokio::)?test\]", source, re.MULTILINE))
         numbers["proves"] += len(re.findall(r"^\s*/// Proves", source, re.MULTILINE))

@@ -105,7 +105,7 @@ impl Context {
     }
 
     fn failed_try(&self, begun: SetAside, error: &AppError) -> SetAside {
-        let why = self.redactor.text(&error.message).chars().take(WHY_CHARS_MAX).collect();
+        let why = self.redactor.text(&error.to_string()).chars().take(WHY_CHARS_MAX).collect();
         SetAside { why, next_try_at: after(self.clock.now(), pause_seconds(begun.try_count)), ..begun }
     }
 

@@ -100,7 +100,7 @@ impl Home {
     /// # Errors
     /// [`ErrorKind::Usage`] for a group that this user cannot give it; when the disk refuses.
     pub fn make(&self) -> Result<(), AppError> {
-        let failed = |error| AppError::file("make the home", self.folder(), &error);
+        let failed = |error| AppError::file("make the home", self.folder(), error);
         // Looked at before it is made: a home that is there keeps its `.gitignore`.
         let is_new = !self.folder().exists();
         trackway_files::make_folders(self.folder()).map_err(failed)?;
@@ -115,11 +115,9 @@ impl Home {
 
     fn give_to_group(&self, group: &str) -> Result<(), AppError> {
         trackway_files::give_to_group(self.folder(), group).map_err(|error| {
-            let message = format!(
-                "cannot set the group of the home `{}` to `{group}`: {error}",
-                self.folder().display()
-            );
-            AppError::new(ErrorKind::Usage, message).hint(
+            let message =
+                format!("cannot set the group of the home `{}` to `{group}`", self.folder().display());
+            AppError::new(ErrorKind::Usage, message).because(error).hint(
                 "the owner of the home must be in that group and set TRACKWAY_HOME_GROUP on the first command",
             )
         })

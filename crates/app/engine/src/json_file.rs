@@ -13,9 +13,9 @@ use crate::error::AppError;
 /// # Errors
 /// When it cannot be read, or holds something else.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, AppError> {
-    let bytes = std::fs::read(path).map_err(|error| AppError::file("read", path, &error))?;
+    let bytes = std::fs::read(path).map_err(|error| AppError::file("read", path, error))?;
     serde_json::from_slice(&bytes)
-        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), error))
 }
 
 /// What a file holds; `None`: there is none.
@@ -39,8 +39,7 @@ pub fn read_if_sound<T: DeserializeOwned>(path: &Path) -> Option<T> {
 /// # Errors
 /// When the disk refuses.
 pub fn write(path: &Path, value: &impl Serialize) -> Result<(), AppError> {
-    let text = serde_json::to_vec_pretty(value).map_err(|error| {
-        AppError::fault(format!("`{}` cannot be written as JSON", path.display()), &error)
-    })?;
-    std::fs::write(path, text).map_err(|error| AppError::file("write", path, &error))
+    let text = serde_json::to_vec_pretty(value)
+        .map_err(|error| AppError::fault(format!("`{}` cannot be written as JSON", path.display()), error))?;
+    std::fs::write(path, text).map_err(|error| AppError::file("write", path, error))
 }

@@ -17,6 +17,7 @@ pub mod notify;
 pub mod reporter;
 pub mod roll_back;
 pub mod run;
+pub mod run_lock;
 pub mod stop;
 pub mod testing;
 

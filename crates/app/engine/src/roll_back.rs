@@ -11,7 +11,7 @@ use crate::error::{AppError, ErrorKind};
 use crate::run::locks::supervision::SupervisionClaim;
 use crate::run::resume::home_copy::refuse_in_a_copy;
 pub use crate::run::retry::changes::FaultRange;
-use crate::run::retry::changes::{Asked, AskedBy, RollBackDecided};
+use crate::run::retry::changes::{AskedBy, RollBackCause, RollBackDecided};
 use crate::run::retry::roll_back::{go_back, place, place_before, rows, sentence, skipped};
 use crate::{Context, run};
 
@@ -92,10 +92,10 @@ pub fn roll_back(context: &Context, run: RunId, request: &RollBackRequest) -> Re
     Ok(RolledBack { run_id, attempt_id, state, to_step: back.to_step, skip_batches, summary: sentence })
 }
 
-fn asked_by_person(context: &Context, request: &RollBackRequest) -> Asked {
+fn asked_by_person(context: &Context, request: &RollBackRequest) -> RollBackCause {
     let name = context.request.actor.name.clone();
     let by = AskedBy::Person { name, to_step: request.to_step, skip: request.skip };
-    Asked { at: context.clock.now(), by, why: context.redactor.text(&request.why).into_owned() }
+    RollBackCause { at: context.clock.now(), by, why: context.redactor.text(&request.why).into_owned() }
 }
 
 fn last_of_training(context: &Context, run: &RunRow) -> Result<AttemptRow, AppError> {
@@ -120,7 +120,7 @@ fn last_of_training(context: &Context, run: &RunRow) -> Result<AttemptRow, AppEr
 fn end_to_roll_back(context: &Context, last: &AttemptRow, decided: &RollBackDecided) -> Result<(), AppError> {
     let files = context.home.layout.attempt(last.attempt_id);
     let placement = context.placement_of_launched(last)?;
-    let failed = |error| AppError::file("write in", files.folder(), &error);
+    let failed = |error| AppError::file("write in", files.folder(), error);
     decided.asked.write(&files).map_err(failed)?;
     let why = format!("{}: {}", sentence(&decided.back), decided.asked.why);
     let action = OwnAction { kind: ActionKind::Superseded, at: context.clock.now(), kill_sent: true, why };
@@ -129,7 +129,7 @@ fn end_to_roll_back(context: &Context, last: &AttemptRow, decided: &RollBackDeci
         .launchers
         .of(&placement)?
         .stop(&placement, StopMode::Kill)
-        .map_err(|error| AppError::fault("the end of the attempt", &error))
+        .map_err(|error| AppError::fault("the end of the attempt", error))
 }
 
 fn roll_back_at_rest(

@@ -36,19 +36,19 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
         why: context.redactor.text(why).into_owned(),
     };
     // Before the signal: an attempt that ends by it must not count as one that failed.
-    actions::append(&files, &action).map_err(|error| AppError::file("write in", files.folder(), &error))?;
+    actions::append(&files, &action).map_err(|error| AppError::file("write in", files.folder(), error))?;
     let mode = if kill {
         StopMode::Kill
     } else {
         control::request(&*context.channel_of(&attempt)?, Command::Stop, &action.why, action.at)
-            .map_err(|error| AppError::file("write the control file in", files.folder(), &error))?;
+            .map_err(|error| AppError::file("write the control file in", files.folder(), error))?;
         StopMode::Graceful { grace_seconds: grace_seconds(context, attempt.run_id) }
     };
     context
         .launchers
         .of(&placement)?
         .stop(&placement, mode)
-        .map_err(|error| AppError::fault("the stop", &error))?;
+        .map_err(|error| AppError::fault("the stop", error))?;
     Ok(StopRequested {
         run_id: attempt.run_id,
         attempt_id: Some(attempt.attempt_id),
@@ -60,7 +60,7 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
 fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopRequested, AppError> {
     let path = context.home.layout.run(run.run_id).stop();
     // Before the look for a supervisor: one that comes in between reads it.
-    std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
+    std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, error))?;
     if let SupervisionClaim::Mine(_supervision) = run::try_supervise(context, run.run_id)? {
         let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
         if let Some((queue, _)) = queue::joined(&events) {

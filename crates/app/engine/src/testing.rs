@@ -9,18 +9,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::json;
 use trackway_api::runs::RunOutcome;
-use trackway_core::{AttemptId, Clock as _, LaunchKind, ManualClock, TerminationReason, Timestamp};
+use trackway_core::{AttemptId, Clock as _, LaunchKind, ManualClock, RunId, TerminationReason, Timestamp};
 use trackway_formats::queue::{QUEUE_AT_MOST, QueueName};
 use trackway_formats::runfile::PlanPatch;
 use trackway_launch::testing::FakeEngine;
-use trackway_ledger::{AttemptRow, AttemptState, RunRow};
+use trackway_ledger::{AttemptRow, AttemptState, DeliveryEnd, NoticeRow, RunRow, SubjectKind};
 use trackway_system::{Cancel, SystemIds};
 use trackway_tables::ReadContext;
 
 use crate::home::Home;
 use crate::reporter::{Notice, Reporter};
-use crate::run::{RunSource, begin, drive, read};
+use crate::run::{Prepared, RunSource, begin, drive, read};
 use crate::{Context, Dependencies, QueueLimits, Request};
 
 /// 2026-01-01, in microseconds since 1970: when the clock of a [`World`] starts.
@@ -31,6 +32,34 @@ pub const SETTLES: Duration = Duration::from_secs(5);
 
 /// The engine that a [`World`] has beside the default one.
 pub const NAMED_ENGINE: &str = "juwels";
+
+/// A notice about a run.
+#[must_use]
+pub fn notice(run_id: RunId, key: &str) -> NoticeRow {
+    NoticeRow {
+        notice_id: format!("{run_id}:{key}"),
+        subject_kind: SubjectKind::Run,
+        subject_id: run_id.to_string(),
+        project: None,
+        at: run_id.created_at(),
+        about: "end".into(),
+        document_json: json!({ "text": "it ended" }),
+    }
+}
+
+/// A notice about a run that the ledger has and that waits to be sent.
+pub fn posted(context: &Context, run_id: RunId, key: &str) -> NoticeRow {
+    let notice = notice(run_id, key);
+    assert!(context.ledger_write(|ledger| ledger.post_notice(&notice)).unwrap());
+    notice
+}
+
+/// Sends a notice that waits: it arrives.
+pub fn arrived(context: &Context, notice: &NoticeRow) {
+    let id = &notice.notice_id;
+    assert!(context.ledger_write(|ledger| ledger.take_notice(id, 60.0)).unwrap());
+    context.ledger_write(|ledger| ledger.end_notice(id, &DeliveryEnd::Delivered)).unwrap();
+}
 
 /// A separate home, engine and clock.
 pub struct World {
@@ -116,11 +145,28 @@ impl World {
         self.write("run.toml", &format!("[run]\nname = \"a\"\ncommand = [\"sh\", \"-c\", {script}]\n{more}"))
     }
 
+    /// Begins a training run of a script; nothing of it is launched.
+    pub fn begun(&self, context: &Context, script: &str, more: &str) -> Prepared {
+        self.begun_in(None, context, script, more)
+    }
+
+    /// The same in a queue.
+    pub fn begun_in(
+        &self,
+        queue: Option<QueueName>,
+        context: &Context,
+        script: &str,
+        more: &str,
+    ) -> Prepared {
+        let source = RunSource::File { path: self.run_file(script, more), patch: PlanPatch::default() };
+        let mut start = read(context, &source, false, &self.notes).unwrap();
+        start.job.queue = queue;
+        begin(context, &start, LaunchKind::Train, &self.notes).unwrap()
+    }
+
     /// Runs a script to the end of its run.
     pub fn run(&self, context: &Context, script: &str, more: &str) -> RunOutcome {
-        let source = RunSource::File { path: self.run_file(script, more), patch: PlanPatch::default() };
-        let start = read(context, &source, false, &self.notes).unwrap();
-        let prepared = begin(context, &start, LaunchKind::Train, &self.notes).unwrap();
+        let prepared = self.begun(context, script, more);
         drive(context, prepared, None, &self.notes).unwrap()
     }
 

@@ -69,7 +69,7 @@ pub fn refuse_filled(folder: &Path) -> Result<(), AppError> {
     let mut entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(AppError::file("read", folder, &error)),
+        Err(error) => return Err(AppError::file("read", folder, error)),
     };
     match entries.next() {
         None => Ok(()),
@@ -94,14 +94,14 @@ mod tests {
         std::os::unix::fs::symlink(&input, &link).unwrap();
         let refused = |output: &Path| {
             let inputs = std::slice::from_ref(&input);
-            refuse_inputs([output], inputs).map_err(|error| error.message).err().unwrap_or_default()
+            refuse_inputs([output], inputs).map_err(|error| error.to_string()).err().unwrap_or_default()
         };
         assert_eq!(refused(&folder.path().join("b.csv")), "");
         let same = refused(&input);
         assert!(same.ends_with("a.csv` is an input and would be replaced"), "{same}");
         let by_link = refused(&link);
         assert!(by_link.contains("link.csv` is the input `") && by_link.contains("a.csv` and"), "{by_link}");
-        let filled = refuse_filled(folder.path()).unwrap_err().message;
+        let filled = refuse_filled(folder.path()).unwrap_err().to_string();
         assert!(filled.ends_with("` is not empty"), "{filled}");
         refuse_filled(&folder.path().join("new")).unwrap();
     }

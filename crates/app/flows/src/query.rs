@@ -39,7 +39,7 @@ pub fn text_rows(context: &Context, answer: &Answer) -> Result<Vec<Vec<String>>,
 /// Writes a result as a Parquet file, whole or not at all, and returns how many rows it has.
 pub fn write_parquet(context: &Context, answer: &Answer, path: &Path) -> Result<usize, AppError> {
     let rows = context.ledger_write(|_| answer.write_parquet(path))?;
-    trackway_files::give_to_user(path).map_err(|error| AppError::file("write", path, &error))?;
+    trackway_files::give_to_user(path).map_err(|error| AppError::file("write", path, error))?;
     Ok(rows)
 }
 

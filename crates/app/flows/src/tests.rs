@@ -1,7 +1,9 @@
 //! Use cases on a manual clock and the fake engine: a model from its training to production and back, evaluators that fail, a
 //! launch that pre-flight forbids, and what gc deletes.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -13,13 +15,16 @@ use trackway_core::{Clock as _, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::ErrorKind;
 use trackway_engine::page::Page;
+use trackway_engine::reporter::{Notice, Reporter};
 use trackway_engine::run::RunSource;
 use trackway_engine::testing::{NEW_YEAR_MICROS, Notes, SETTLES, World};
+use trackway_formats::EventKind;
 use trackway_formats::runfile::PlanPatch;
-use trackway_ledger::{EvaluationRow, EvaluationState, ModelChangeRow, ModelRow, RunState};
+use trackway_ledger::{EvaluationRow, EvaluationState, ModelChangeRow, ModelRow, RunFilter, RunState};
 use trackway_recorder::{Kind, Recorder};
 use trackway_rules::registry::RefusalRule;
 use trackway_rules::retention::RetentionRule;
+use trackway_system::Cancel;
 
 use crate::checkpoints::{BytesProgress, CheckpointRef, checkpoints};
 use crate::evaluation::evaluate::{EvaluateRequest, EvaluationSubject, evaluate, evaluations};
@@ -32,7 +37,7 @@ use crate::registry::{
     promote_model, register_model, roll_back_model, set_model_policy, write_model_policy,
 };
 use crate::training::preflight::{PreflightReporter, Selection, Verdict};
-use crate::training::train::{RunRequest, run};
+use crate::training::train::{RunRequest, resume, run};
 
 /// The variable with the number of steps of the toy.
 const STEPS: &str = "TOY_STEPS";
@@ -78,12 +83,16 @@ impl Team {
     }
 
     fn train(&self, script: &str, more: &str) -> RunReport {
+        self.train_in(None, script, more)
+    }
+
+    fn train_in(&self, queue: Option<&str>, script: &str, more: &str) -> RunReport {
         let request = RunRequest {
             source: RunSource::File { path: self.world.run_file(script, more), patch: PlanPatch::default() },
             injection: None,
             retry_data_error: false,
             selection: Selection::default(),
-            queue: None,
+            queue: queue.map(|queue| queue.parse().unwrap()),
             group: None,
         };
         run(&self.context, request, &self.world.notes).unwrap()
@@ -215,7 +224,7 @@ fn a_model_reaches_production_and_goes_back() {
     let refused = roll_back_model(&team.context, &request, &unwatched()).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::NotFound);
     for part in ["`income` is left to go back to", "version 1 (since 2026-01-03T", "version 2 (2026-01-03T"] {
-        assert!(refused.message.contains(part), "{part}: {refused}");
+        assert!(refused.to_string().contains(part), "{part}: {refused}");
     }
     assert!(refused.hints[0].ends_with("trackway registry rollback income --to-version 2"), "{refused:?}");
 
@@ -225,9 +234,15 @@ fn a_model_reaches_production_and_goes_back() {
     assert_eq!((view.versions.len(), view.next), (1, newest), "there is an older version");
     // A page that comes after what does not exist is refused, as that of any list.
     let absent = model_view(&team.context, "income", &Page { after: Some(99), limit: 1 }).unwrap_err();
-    assert_eq!((absent.kind, absent.message.as_str()), (ErrorKind::NotFound, "`income` has no version 99"));
+    assert_eq!(
+        (absent.kind, absent.to_string().as_str()),
+        (ErrorKind::NotFound, "`income` has no version 99")
+    );
     let absent = model_history(&team.context, "income", &Page { after: Some(99), limit: 1 }).unwrap_err();
-    assert_eq!((absent.kind, absent.message.as_str()), (ErrorKind::NotFound, "`income` has no change 99"));
+    assert_eq!(
+        (absent.kind, absent.to_string().as_str()),
+        (ErrorKind::NotFound, "`income` has no change 99")
+    );
     let days: Vec<i64> = model_history(&team.context, "income", &Page::default())
         .unwrap()
         .entries
@@ -402,6 +417,111 @@ fn a_blocked_run_launches_nothing() {
     let blocking: Vec<&str> =
         recorded.iter().filter(|check| check.verdict == Verdict::Block).map(|check| &*check.name).collect();
     assert!(blocking.contains(&"leakage.rows"), "{blocking:?}");
+}
+
+/// Proves that a run whose launcher does not give what it requests is in the ledger as blocked, with the check that says why,
+/// also where that check was to be skipped; and that nothing of it was launched and its data was not read.
+#[test]
+fn a_run_that_its_launcher_refuses_is_known() {
+    let team = Team::new();
+    team.world.write("train.csv", "x,y\n1,0\n");
+    let more = "[resources]\nmemory = \"900TiB\"\n[data.train]\npath = \"train.csv\"\n\
+        [[preflight.skip]]\ncheck = \"launch.offer\"\nwhy = \"a test\"\n";
+    let report = team.train("exit 0", more);
+    assert_eq!((report.outcome.state, report.outcome.attempts.len()), (RunState::Blocked, 0));
+    let run = team.context.run_by_id(report.outcome.run_id).unwrap();
+    assert_eq!((run.state, run.data_sha256), (RunState::Blocked, None));
+    let recorded = crate::training::preflight::recorded(&team.context, run.run_id).unwrap();
+    let [offer] = recorded.as_slice() else { panic!("{recorded:?}") };
+    assert!(offer.blocks && offer.name == "launch.offer", "{offer:?}");
+    let expected = "`resources.memory` = 900.0 TiB: its largest machine has 1.0 TiB";
+    assert_eq!(offer.findings[0].message, expected);
+    let events = team.context.ledger_read(|ledger| ledger.events_of_run(run.run_id)).unwrap();
+    assert!(events.iter().any(|event| event.message == "not launched because of launch.offer"), "{events:?}");
+}
+
+/// Proves that a run which waits in its queue waits as before where pre-flight refuses its resume, with the refusal in its
+/// history, and that the next resume checks it again and launches it.
+#[test]
+fn a_refused_resume_waits_as_before() {
+    let mut team = Team::new();
+    for name in ["train.csv", "test.csv"] {
+        team.world.write(name, "x,y\n1,0\n2,1\n");
+    }
+    let marker = team.folder.path().join("launched");
+    team.world.gpu_runs.store(0, Ordering::Relaxed);
+    team.world.cancel.detach();
+    let report = team.train_in(
+        Some("gpu"),
+        &format!("touch '{}'", marker.display()),
+        "[data.train]\npath = \"train.csv\"\n[data.test]\npath = \"test.csv\"\n",
+    );
+    let run_id = report.outcome.run_id;
+    assert_eq!(report.outcome.state, RunState::Waiting);
+    team.world.gpu_runs.store(1, Ordering::Relaxed);
+    team.world.cancel = Cancel::default();
+    let context = team.world.context();
+    let refused = resume(&context, run_id, None, &team.world.notes).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Blocked, "{refused}");
+    let run = context.run_by_id(run_id).unwrap();
+    assert_eq!((run.state, run.ended_at), (RunState::Waiting, None));
+    let events = context.ledger_read(|ledger| ledger.events_of_run(run_id)).unwrap();
+    assert!(events.iter().any(|event| EventKind::LaunchRefused.is(&event.kind)), "{events:?}");
+    assert!(!marker.exists(), "nothing was launched");
+    team.world.write("test.csv", "x,y\n3,0\n4,1\n");
+    let resumed = resume(&context, run_id, None, &team.world.notes).unwrap();
+    assert_eq!(resumed.outcome.state, RunState::Completed, "{:?}", team.world.notes.all());
+    assert!(resumed.preflight.is_some() && marker.exists());
+}
+
+/// Deletes a file once the run is stored.
+struct Deletes(PathBuf);
+
+impl Reporter for Deletes {
+    #[allow(clippy::disallowed_methods, reason = "the file is of the test")]
+    fn notice(&self, notice: &Notice) {
+        if matches!(notice, Notice::RunStarted { .. }) {
+            std::fs::remove_file(&self.0).unwrap();
+        }
+    }
+}
+
+impl PreflightReporter for Deletes {}
+
+/// Proves that a run in a queue whose data are gone before its first attempt has failed with the reason in its history
+/// and how it is resumed, and that a resume which is refused for the same reason adds nothing to that.
+#[test]
+fn a_run_that_fails_in_its_queue_has_the_reason() {
+    let team = Team::new();
+    let data = team.world.write("train.csv", "x,y\n1,0\n2,1\n");
+    let request = RunRequest {
+        source: RunSource::File {
+            path: team.world.run_file("exit 0", "[data.train]\npath = \"train.csv\"\n"),
+            patch: PlanPatch::default(),
+        },
+        injection: None,
+        retry_data_error: false,
+        selection: Selection::default(),
+        queue: Some("gpu".parse().unwrap()),
+        group: None,
+    };
+    let error = run(&team.context, request, &Deletes(data)).unwrap_err();
+    let runs = team.context.ledger_read(|ledger| ledger.list_runs(&RunFilter::default())).unwrap();
+    let [failed] = runs.as_slice() else { panic!("{runs:?}") };
+    let run_id = failed.run_id;
+    assert_eq!(failed.state, RunState::Failed);
+    let refused = || {
+        let events = team.context.ledger_read(|ledger| ledger.events_of_run(run_id)).unwrap();
+        let refused = events.into_iter().filter(|event| EventKind::LaunchRefused.is(&event.kind));
+        refused.collect::<Vec<_>>()
+    };
+    let events = refused();
+    let [event] = events.as_slice() else { panic!("{error}: {events:?}") };
+    assert!(event.message.contains("`train.csv` does not exist"), "{event:?}");
+    assert!(event.field("next").unwrap().contains(&format!("trackway resume {run_id}")), "{event:?}");
+    team.world.advance_days(1);
+    let again = resume(&team.context, run_id, None, &team.world.notes).unwrap_err();
+    assert_eq!((again.to_string(), refused().len()), (error.to_string(), 1));
 }
 
 /// Proves that gc deletes by the age of a run on the clock, nothing in a dry run, and that it refuses to run without a rule.

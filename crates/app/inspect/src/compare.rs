@@ -18,6 +18,7 @@ use trackway_ledger::{AttemptRow, MetricSummaryRow, RunDataRow, RunRow};
 use trackway_sql::{FoundRuns, Page, RunSearch};
 
 use crate::curves::{RunAtRung, curves, figures};
+use crate::explain::running_seconds;
 use crate::inputs::{Inputs, compared as difference};
 use crate::parameters::parameters_of;
 
@@ -83,7 +84,15 @@ pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<Ru
     // Given parameters are among the parameters.
     config.retain(|row| row.differs && !row.name.starts_with("run.parameters."));
     Ok(RunComparison {
-        runs: runs.into_iter().zip(lines).map(|(run, line)| compared(run, line.rung)).collect(),
+        runs: runs
+            .into_iter()
+            .zip(lines)
+            .zip(&attempts)
+            .map(|((run, line), last)| {
+                let running = last.as_ref().and_then(|last| running_seconds(context, last));
+                compared(run, line.rung, running)
+            })
+            .collect(),
         changes,
         parameters: rows(&parameters),
         config,
@@ -237,7 +246,7 @@ fn at_last_rung(run: &RunRow, last: Option<&AttemptRow>) -> RunAtRung {
     RunAtRung { run_id: run.run_id, rung }
 }
 
-fn compared(run: RunRow, rung: String) -> ComparedRun {
+fn compared(run: RunRow, rung: String, running_seconds: Option<f64>) -> ComparedRun {
     with_fields_of!(
         ComparedRun,
         run,
@@ -246,6 +255,7 @@ fn compared(run: RunRow, rung: String) -> ComparedRun {
             cost_usd,
         ],
         rung,
+        running_seconds,
     )
 }
 
@@ -282,7 +292,7 @@ fn rows(of_runs: &[BTreeMap<String, String>]) -> Vec<ComparedValue> {
 #[cfg(test)]
 mod tests {
     use trackway_core::Timestamp;
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
 
     use super::*;
 
@@ -323,7 +333,7 @@ mod tests {
     fn numbers_of_evaluations_are_in_the_order_of_the_runs() {
         let id = |at: u32| format!("run_0000000000000000000000000{at}").parse().unwrap();
         let ids: Vec<RunId> = (1..=3).map(id).collect();
-        let name = Name::renamed(Named::Run, "judged");
+        let name = Name::renamed(NameKind::Run, "judged");
         let run = |id: RunId| {
             let plan = serde_json::json!({});
             RunRow::planned(id, &name, "config", plan, Timestamp::from_micros(0))

@@ -5,18 +5,17 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use trackway_core::{LaunchKind, RunId, SequentialIds, TerminationReason};
+use trackway_core::{RunId, SequentialIds, TerminationReason};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::page::Page;
 use trackway_engine::roll_back::roll_back;
-use trackway_engine::run::{RunSource, begin, read};
+use trackway_engine::run::refuse_first;
 use trackway_engine::testing::{SETTLES, World};
 use trackway_engine::{Context, Request, RollBackRequest};
 use trackway_flows::home::verify::{Depth, verify};
 use trackway_flows::runs::amend_run::{RunChanges, amend_run};
-use trackway_formats::runfile::PlanPatch;
 use trackway_launch::conformance::Faults as _;
-use trackway_ledger::{Decision, Found, LedgerError, RunState};
+use trackway_ledger::{Decision, LedgerError, RunOrAttempt, RunState};
 use trackway_recorder::{Kind, Recorder};
 use trackway_sql::{QueryLimits, sql_within};
 
@@ -77,8 +76,8 @@ impl Bench {
         self.world.run(&self.context, &script, &more).run_id
     }
 
-    fn run_of(&self, run_id: RunId) -> Found {
-        Found::Run(Box::new(self.context.run_by_id(run_id).unwrap()))
+    fn run_of(&self, run_id: RunId) -> RunOrAttempt {
+        RunOrAttempt::Run(Box::new(self.context.run_by_id(run_id).unwrap()))
     }
 }
 
@@ -111,9 +110,7 @@ fn a_failed_run_is_explained() {
 fn an_end_before_the_launch_is_explained() {
     let bench = Bench::new();
     let context = &bench.context;
-    let source = RunSource::File { path: bench.world.run_file("true", ""), patch: PlanPatch::default() };
-    let start = read(context, &source, false, &bench.world.notes).unwrap();
-    let prepared = begin(context, &start, LaunchKind::Train, &bench.world.notes).unwrap();
+    let prepared = bench.world.begun(context, "true", "");
     let run_id = prepared.run.run_id;
     drop(prepared);
     for (state, cause) in [
@@ -127,16 +124,38 @@ fn an_end_before_the_launch_is_explained() {
     }
 }
 
+/// Proves that a run whose first launch was refused is explained by the refusal and what to do about it, before anything
+/// else, also where it waits without a supervisor.
+#[test]
+fn a_refusal_before_the_first_attempt_is_explained() {
+    let bench = Bench::new();
+    let context = &bench.context;
+    let prepared = bench.world.begun(context, "true", "");
+    let run_id = prepared.run.run_id;
+    let error = AppError::new(ErrorKind::Usage, "not launched: `train.csv` does not exist").hint("write it");
+    assert_eq!(refuse_first(context, run_id, error).kind, ErrorKind::Usage);
+    drop(prepared);
+    let expected = [
+        "it was not launched: `train.csv` does not exist".to_owned(),
+        format!("write it; to resume it: trackway resume {run_id}"),
+    ];
+    let page = explain(context, bench.run_of(run_id)).unwrap();
+    assert_eq!((page.run.state, page.next_actions.as_slice()), (RunState::Failed, expected.as_slice()));
+    assert!(page.timeline.iter().any(|event| event.kind == "launch_refused"), "{:?}", page.timeline);
+    context.set_run_state(run_id, RunState::Waiting).unwrap();
+    let waits = explain(context, bench.run_of(run_id)).unwrap();
+    let [first @ .., last] = waits.next_actions.as_slice() else { panic!("there is nothing to do") };
+    assert_eq!((first, last), (expected.as_slice(), &format!("end it: trackway stop {run_id}")));
+}
+
 /// Proves that a run which ends while it is watched is shown as ended and not as one that lost its supervisor; and that
-/// one which waits without a process is shown as such by `watch` and explained, with how it continues, though it has no
-/// attempt.
+/// one which waits without a process is shown as such by `watch` and explained, with that as its cause and first of all how it
+/// continues, though it has no attempt.
 #[test]
 fn a_run_that_waits_is_shown_with_its_supervisor() {
     let bench = Bench::new();
     let context = &bench.context;
-    let source = RunSource::File { path: bench.world.run_file("true", ""), patch: PlanPatch::default() };
-    let start = read(context, &source, false, &bench.world.notes).unwrap();
-    let prepared = begin(context, &start, LaunchKind::Train, &bench.world.notes).unwrap();
+    let prepared = bench.world.begun(context, "true", "");
     let run_id = prepared.run.run_id;
     let mut watcher = watch(context, run_id).unwrap();
     let mut look = || {
@@ -154,6 +173,9 @@ fn a_run_that_waits_is_shown_with_its_supervisor() {
     assert!(page.run.unsupervised && page.attempt.is_none());
     assert!(page.short[0].text.ends_with("waiting (no process supervises it)"), "{:?}", page.short);
     assert!(page.next_actions[0].contains(&format!("trackway resume {run_id}")), "{:?}", page.next_actions);
+    let of = |name: &str| page.short.iter().find(|line| line.name == name).map(|line| line.text.as_str());
+    let cause = "it was not launched yet: the process that supervised it is gone";
+    assert_eq!((of("cause"), of("next")), (Some(cause), Some(page.next_actions[0].as_str())));
 }
 
 /// Proves that an explanation says how long the attempt was in the queue of its engine and which of its files did not
@@ -166,9 +188,10 @@ fn the_queue_and_what_did_not_arrive_are_explained() {
     let run_id = bench.world.run(&bench.context, "exit 0", "[launch]\nqueue = \"gpu\"\n").run_id;
     let page = explain(&bench.context, bench.run_of(run_id)).unwrap();
     let place = page.placement.unwrap();
-    assert_eq!(place.completeness.as_deref(), Some("1 of 2 files, without stderr.log"));
-    let waited = place.queued_seconds.unwrap();
-    assert!((40.0..90.0).contains(&waited) && place.engine_instance.is_some(), "{waited}");
+    let engine = place.engine;
+    assert_eq!(engine.completeness.as_deref(), Some("1 of 2 files, without stderr.log"));
+    let waited = engine.queued_seconds.unwrap();
+    assert!((40.0..90.0).contains(&waited) && engine.engine_instance.is_some(), "{waited}");
     let kinds: Vec<&str> = page.timeline.iter().map(|event| event.kind.as_str()).collect();
     let at = |kind: &str| kinds.iter().position(|known| *known == kind).unwrap();
     assert!(at("queued") < at("launched"), "{kinds:?}");
@@ -249,7 +272,7 @@ fn fifty_explanations_are_apart() {
     let run_id = bench.train(1);
     let run = bench.context.run_by_id(run_id).unwrap();
     let explained = |context: &Context| -> Result<Value, AppError> {
-        let page = explain(context, Found::Run(Box::new(run.clone())))?;
+        let page = explain(context, RunOrAttempt::Run(Box::new(run.clone())))?;
         Ok(serde_json::to_value(page).unwrap())
     };
     let alone = explained(&bench.context).unwrap();
@@ -296,7 +319,7 @@ fn a_cancelled_request_ends_in_the_middle() {
         };
         answer(false).unwrap();
         let error = answer(true).unwrap_err();
-        assert!(error.message.contains("interrupted"), "{question}: {error}");
+        assert!(error.to_string().contains("interrupted"), "{question}: {error}");
     }
 }
 

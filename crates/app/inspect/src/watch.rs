@@ -56,7 +56,7 @@ impl Watcher<'_> {
     pub fn look(&mut self) -> Result<RunSample, AppError> {
         let run = self.context.run_by_id(self.run_id)?;
         let attempts = self.context.attempts_of(self.run_id)?;
-        let Waiting { queue, unsupervised } = waiting(self.context, &run)?;
+        let Waiting { queue, unsupervised, resume_refused } = waiting(self.context, &run)?;
         let budgets = trackway_engine::budgets::budgets_of(self.context, &run)?;
         let has_ladder = Ladder::of(&run)?.named;
         let mut view = RunSample {
@@ -64,6 +64,7 @@ impl Watcher<'_> {
             name: run.name,
             project: run.project,
             unsupervised,
+            resume_refused,
             ended: run.state.is_final(),
             state: run.state,
             attempt_id: None,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use trackway_api::runs::compare::{ComparedCurve, ComparedRun, ComparedValue, CurveSummary, RunComparison};
-use trackway_core::text::{duration, metric};
+use trackway_core::text::metric;
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
@@ -96,7 +96,7 @@ fn runs(comparison: &RunComparison, labels: &[String]) -> Markup {
                 td { (run.termination_reason.map(|reason| reason.as_str()).unwrap_or_default()) }
                 td { (run.rung) }
                 td.n { (run.attempt_count) }
-                td.n { (duration(run.wall_seconds)) }
+                td.n { (run.took()) }
                 td.n { @if let Some(usd) = run.cost_usd { (format!("{usd:.2} USD")) } }
                 td { (run.created_at.to_string()) }
             }

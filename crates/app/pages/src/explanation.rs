@@ -421,7 +421,7 @@ fn machine(found: &Explanation) -> Markup {
                 @if let Some(devices) = &place.devices { ", " (devices) }
                 @if let Some(job) = &place.job_id { ", process " (job) }
                 @if let Some(queued) = place.queued(has_ended) { ", " (queued) }
-                @if let Some(here) = &place.completeness { ", arrived: " (here) }
+                @if let Some(here) = &place.engine.completeness { ", arrived: " (here) }
             }
         }
         @if let Some(work) = work {

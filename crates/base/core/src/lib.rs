@@ -48,6 +48,9 @@ pub type Step = u64;
 /// The step of a metric's value. Below 0 are values from before the training, as other tools record them: an evaluation at step -1.
 pub type MetricStep = i64;
 
+/// What an error was caused by: another error of any type, or else a text.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 closed_list!(
     /// What depends on a run.
     Criticality, "criticality", {

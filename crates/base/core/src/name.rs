@@ -31,7 +31,7 @@ const ALIAS_WORDS: [&str; 2] = ["latest", "none"];
 
 /// What a name is given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub enum NameKind {
     /// A run. Several may have the same name.
     Run,
     /// A snapshot of data; its name is part of a file's.
@@ -51,7 +51,7 @@ pub struct Name(String);
 #[error("`{word}` cannot be the name of {}: {why}", .of.noun())]
 pub struct NameError {
     word: String,
-    of: Named,
+    of: NameKind,
     why: Why,
 }
 
@@ -66,7 +66,7 @@ enum Why {
     Version,
 }
 
-impl Named {
+impl NameKind {
     const fn noun(self) -> &'static str {
         match self {
             Self::Run => "a run",
@@ -83,7 +83,7 @@ impl Name {
     /// # Errors
     /// [`NameError`] for a string that reads as something else already, or has characters that names of this kind do
     /// not have.
-    pub fn new(named: Named, word: &str) -> Result<Self, NameError> {
+    pub fn new(named: NameKind, word: &str) -> Result<Self, NameError> {
         match fault(named, word) {
             None => Ok(Self(word.to_owned())),
             Some(why) => Err(NameError { word: word.to_owned(), of: named, why }),
@@ -93,7 +93,7 @@ impl Name {
     /// A name from a source that cannot be prompted for another one: an import's, a script's, one that an older program
     /// took. One that reads as something else gets [`RENAMED_SUFFIX`], an empty one becomes `unnamed`.
     #[must_use]
-    pub fn renamed(named: Named, word: &str) -> Self {
+    pub fn renamed(named: NameKind, word: &str) -> Self {
         match fault(named, word) {
             None => Self(word.to_owned()),
             Some(Why::Empty) => Self("unnamed".into()),
@@ -133,7 +133,7 @@ impl NameError {
         match self.why {
             Why::Empty => "give at least one letter".into(),
             Why::Letters => {
-                let first = if self.of == Named::Snapshot { "a letter" } else { "a letter or a digit" };
+                let first = if self.of == NameKind::Snapshot { "a letter" } else { "a letter or a digit" };
                 format!("use 1 to {NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`, the first {first}")
             }
             Why::AttemptOfRun => {
@@ -174,7 +174,7 @@ pub fn is_digest_prefix(word: &str) -> bool {
         && word.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-fn fault(named: Named, word: &str) -> Option<Why> {
+fn fault(named: NameKind, word: &str) -> Option<Why> {
     if word.trim().is_empty() {
         return Some(Why::Empty);
     }
@@ -188,13 +188,13 @@ fn fault(named: Named, word: &str) -> Option<Why> {
         return Some(Why::AttemptOfRun);
     }
     // Only snapshots are found by the beginning of a digest; `20260501` and `decade` may well name a run.
-    if is_digest_prefix(word) && (word.len() == DIGEST_LENGTH || named == Named::Snapshot) {
+    if is_digest_prefix(word) && (word.len() == DIGEST_LENGTH || named == NameKind::Snapshot) {
         return Some(Why::Digest);
     }
-    if named != Named::Run && !is_plain(named, word) {
+    if named != NameKind::Run && !is_plain(named, word) {
         return Some(Why::Letters);
     }
-    if named != Named::Alias {
+    if named != NameKind::Alias {
         return None;
     }
     let is_stage = ModelStage::ALL.iter().any(|stage| stage.as_str() == word);
@@ -221,9 +221,9 @@ fn is_ulid_digit(letter: char) -> bool {
 }
 
 /// Whether the name may be a part of a file's name.
-fn is_plain(named: Named, word: &str) -> bool {
+fn is_plain(named: NameKind, word: &str) -> bool {
     let first = word.as_bytes()[0];
-    let begins = first.is_ascii_alphabetic() || (named != Named::Snapshot && first.is_ascii_digit());
+    let begins = first.is_ascii_alphabetic() || (named != NameKind::Snapshot && first.is_ascii_digit());
     begins
         && word.len() <= NAME_BYTES_MAX
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
@@ -256,12 +256,12 @@ mod tests {
             (" ", "empty"),
         ];
         for (word, why) in cases {
-            for named in [Named::Run, Named::Snapshot, Named::Model, Named::Alias] {
+            for named in [NameKind::Run, NameKind::Snapshot, NameKind::Model, NameKind::Alias] {
                 let error = Name::new(named, word).unwrap_err();
                 assert!(error.to_string().contains(why), "{error}");
                 assert!(!error.hint().is_empty());
             }
-            assert!(Name::new(Named::Run, Name::renamed(Named::Run, word).as_str()).is_ok(), "{word}");
+            assert!(Name::new(NameKind::Run, Name::renamed(NameKind::Run, word).as_str()).is_ok(), "{word}");
         }
     }
 
@@ -272,8 +272,8 @@ mod tests {
             "exp", "v1", "7b", "run_1", "run_baseline", "run_best", "2024", "deadbeef", "exp/1a", "last-one",
             "ünï 1", "3",
         ] {
-            assert_eq!(Name::new(Named::Run, word).unwrap().as_str(), word);
-            assert_eq!(Name::renamed(Named::Run, word).as_str(), word);
+            assert_eq!(Name::new(NameKind::Run, word).unwrap().as_str(), word);
+            assert_eq!(Name::renamed(NameKind::Run, word).as_str(), word);
         }
     }
 
@@ -290,7 +290,7 @@ mod tests {
             ("-x", Why::Letters),
             ("a b", Why::Letters),
         ] {
-            assert_eq!(refused(Named::Alias, word), Some(why), "{word}");
+            assert_eq!(refused(NameKind::Alias, word), Some(why), "{word}");
         }
         for (word, why) in [
             ("cafe", Why::Digest),
@@ -299,12 +299,13 @@ mod tests {
             ("-x", Why::Letters),
             ("ü", Why::Letters),
         ] {
-            assert_eq!(refused(Named::Snapshot, word), Some(why), "{word}");
+            assert_eq!(refused(NameKind::Snapshot, word), Some(why), "{word}");
         }
-        let good = [(Named::Alias, "champion"), (Named::Snapshot, "cafe-1"), (Named::Model, "3d-net")];
+        let good =
+            [(NameKind::Alias, "champion"), (NameKind::Snapshot, "cafe-1"), (NameKind::Model, "3d-net")];
         for (named, word) in good {
             assert_eq!(Name::new(named, word).unwrap().as_str(), word);
         }
-        assert_eq!(refused(Named::Model, "in/come"), Some(Why::Letters));
+        assert_eq!(refused(NameKind::Model, "in/come"), Some(Why::Letters));
     }
 }

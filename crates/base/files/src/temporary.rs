@@ -67,6 +67,20 @@ impl TempFile {
         temporary.persist(target)
     }
 
+    /// The same, but a power cut may give back what had the name before, or nothing: the name is durable with the next
+    /// one of its folder that is. What has it is always whole.
+    ///
+    /// # Errors
+    /// As [`TempFile::write`].
+    pub fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
+        let (mut temporary, mut file) = Self::beside(target)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary.path, target)?;
+        temporary.is_kept = true;
+        Ok(())
+    }
+
     /// The same without waiting for the disk: for what can be made again, or means nothing after a power cut, which may lose it.
     ///
     /// # Errors
@@ -310,12 +324,14 @@ mod tests {
         let target = home.path().join("a.json");
         drop(TempFile::beside(&target).unwrap());
         assert!(names(home.path()).is_empty());
-        TempFile::write(&target, b"one").unwrap();
-        TempFile::write(&target, b"two").unwrap();
-        assert_eq!(
-            (names(home.path()), fs::read(&target).unwrap()),
-            (vec!["a.json".into()], b"two".to_vec())
-        );
+        for write in [TempFile::write, TempFile::write_whole, TempFile::write_cache] {
+            write(&target, b"one").unwrap();
+            write(&target, b"two").unwrap();
+            assert_eq!(
+                (names(home.path()), fs::read(&target).unwrap()),
+                (vec!["a.json".into()], b"two".to_vec())
+            );
+        }
         let (temporary, _) = TempFile::beside(&target).unwrap();
         assert_eq!(temporary.persist_new(&target).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(

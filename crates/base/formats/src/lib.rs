@@ -10,6 +10,8 @@ pub mod frames;
 pub mod hash;
 pub mod layout;
 pub mod metric_files;
+#[cfg(test)]
+mod mutants;
 pub mod printed;
 mod process;
 pub mod record;

@@ -43,7 +43,7 @@ pub const LITERAL_BYTES_MAX: usize = 1024;
 /// assert_eq!(redactor.text("step 17 loss 0.31"), "step 17 loss 0.31");
 /// ```
 pub struct Redactor {
-    search: Search,
+    search: Arc<Search>,
 }
 
 impl std::fmt::Debug for Redactor {
@@ -77,7 +77,7 @@ impl Redactor {
         }
         literals.sort_unstable_by(|left: &Vec<u8>, right| right.len().cmp(&left.len()).then(left.cmp(right)));
         literals.dedup();
-        Self { search: Search::new(literals) }
+        Self { search: Arc::new(Search::new(literals)) }
     }
 
     /// A redactor for this process's environment.
@@ -103,6 +103,12 @@ impl Redactor {
     pub fn of_this_process() -> Arc<Self> {
         static OWN: Racy<Arc<Redactor>> = Racy::new(|| Arc::new(Redactor::from_own_environment()));
         Arc::clone(&OWN)
+    }
+
+    /// Makes what is otherwise made at the first search, which then does not wait for it: thousands of words, in
+    /// milliseconds.
+    pub fn prepare(&self) {
+        self.search.prepare();
     }
 
     /// The text without its secrets; borrowed when there were none.
@@ -178,6 +184,12 @@ impl Redactor {
             let text = number.to_string();
             self.text(&text) != text
         }
+    }
+
+    /// Whether one of these numbers has one.
+    #[must_use]
+    pub fn has_secret_number(&self, numbers: &[f64]) -> bool {
+        self.search.has_numeric_literal() && numbers.iter().any(|number| self.is_number_secret(*number))
     }
 
     /// Arguments as they may be stored: `--api-key X`, `--token=X`, `db.password=X`, `MY_TOKEN=X`, `-u USER:X` and
@@ -308,7 +320,10 @@ impl Redactor {
         &self,
         variables: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
-        Self::from_literals(self.search.literals().to_vec(), variables)
+        let extended = Self::from_literals(self.search.literals().to_vec(), variables);
+        // What is looked for is prepared once.
+        let adds_nothing = extended.search.literals() == self.search.literals();
+        if adds_nothing { Self { search: Arc::clone(&self.search) } } else { extended }
     }
 
     /// Every text in a JSON document, by the name of its field and by its look.
@@ -372,13 +387,13 @@ fn is_plain_name(name: &str) -> bool {
 
 /// Whether the value of a variable is secret. `AUTH=basic` names a way, and `CREDS=./creds.json` a file.
 fn is_variable_secret(name: &str, value: &str) -> bool {
-    let may_be_word = !names::is_whole_name(name) && names::says(name) != Says::Credentials;
+    let may_be_word = || !names::is_whole_name(name) && names::says(name) != Says::Credentials;
     let value = value.as_bytes();
     names::is_secret_variable(name)
         && value::present(value)
         && !value::places::is_path(value)
         && !value::is_special(value)
-        && (may_be_word || value::unlike_a_word(value))
+        && (may_be_word() || value::unlike_a_word(value))
 }
 
 /// The literal secrets in one variable. A value of several lines (a PEM key) gives one literal per long line, because

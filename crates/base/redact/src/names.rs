@@ -26,7 +26,7 @@ pub(super) fn says(name: &str) -> Says {
     let parts: Vec<String> = parts(name).collect();
     let last = parts.last().map_or("", String::as_str);
     let numbered = last.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    let has = |words: &[String]| words.iter().any(|word| flat.contains(word.as_str()));
+    let has = |words: &[String]| words.iter().any(|word| is_within(word, &flat));
     let is_last = |words: &[String]| words.iter().any(|word| word == last);
     let is_strong = has(&STRONG) || parts.len() > 1 && is_last(&DATA.names.parts);
     let is_held = has(&DATA.names.prose) || is_last(&DATA.names.held) || name.ends_with("Creds");
@@ -46,6 +46,11 @@ pub(super) fn says(name: &str) -> Says {
     } else {
         Says::About
     }
+}
+
+/// Whether a word is within a name: at each place it is compared, since to prepare a search takes longer than a name is.
+fn is_within(word: &str, name: &str) -> bool {
+    name.as_bytes().windows(word.len().max(1)).any(|part| part == word.as_bytes())
 }
 
 /// Names whose value is secret: a password, an API key, credentials.

@@ -1,8 +1,8 @@
 //! Finds secrets in bytes: one pass for all beginnings, triggers and literal values, then a closer
 //! look at each match. The same again on the views of lines with escapes.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use once_cell::race::OnceBox;
 use regex::bytes::Regex;
@@ -18,6 +18,7 @@ use super::rules::rule::Reading;
 use super::shapes::SHAPES;
 use super::tables;
 use super::tables::grid;
+use crate::racy::Racy;
 
 /// Where a secret is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,24 +72,73 @@ struct Found {
     tried: Vec<(usize, usize)>,
 }
 
-/// What is looked for, and of each word what it means: several rules have a word in common.
-struct Beginnings {
-    words: Words,
-    meanings: Vec<Vec<Meaning>>,
+/// What is looked for whatever the literals are, in order, and of each word what it means: several rules have a word in
+/// common.
+struct Fixed {
+    words: Vec<Cow<'static, [u8]>>,
+    meanings: Vec<Meaning>,
+    /// Where the meanings of each word end.
+    ends: Vec<usize>,
+}
+
+/// Made once for all searches of a process: of thousands of triggers, in the time of a short run.
+static FIXED: Racy<Fixed> = Racy::new(|| {
+    let shapes = SHAPES.iter().enumerate().map(|(index, shape)| (shape.anchor(), Meaning::Shape(index)));
+    let rules = RULES.iter().enumerate().flat_map(|(index, rule)| {
+        rule.triggers.iter().map(move |trigger| (trigger.as_bytes(), Meaning::Rule(index)))
+    });
+    let invisible = INVISIBLE.into_iter().take(SEARCHED).map(|character| (character, Meaning::Invisible));
+    let blocks = PEM_TRIGGERS.into_iter().map(|trigger| (trigger.as_bytes(), Meaning::Pem));
+    let all = shapes.chain(rules).chain(invisible).chain(blocks);
+    let mut all: Vec<_> = all.map(|(word, meaning)| (in_lower_case(word), meaning)).collect();
+    all.sort_by(|(left, _), (right, _)| left.cmp(right));
+    let (mut words, mut meanings, mut ends) = (Vec::new(), Vec::with_capacity(all.len()), Vec::new());
+    for same in all.chunk_by(|(left, _), (right, _)| left == right) {
+        words.push(same[0].0.clone());
+        meanings.extend(same.iter().map(|(_, meaning)| *meaning));
+        ends.push(meanings.len());
+    }
+    Fixed { words, meanings, ends }
+});
+
+fn in_lower_case(word: &[u8]) -> Cow<'_, [u8]> {
+    match word.iter().any(u8::is_ascii_uppercase) {
+        true => Cow::Owned(word.to_ascii_lowercase()),
+        false => Cow::Borrowed(word),
+    }
+}
+
+impl Fixed {
+    /// What a word means; `None`: it is behind the fixed ones.
+    fn meanings_of(&self, word: usize) -> Option<&[Meaning]> {
+        let end = *self.ends.get(word)?;
+        let begin = word.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Some(&self.meanings[begin..end])
+    }
+
+    /// Whether a word may be something at a place of a line whatever the digits of the line are.
+    fn may_be(&self, word: usize, line: &[u8], at: usize) -> bool {
+        let may_be = |meaning: &Meaning| match meaning {
+            Meaning::Shape(index) => SHAPES[*index].may_be(line, at),
+            _ => true,
+        };
+        self.meanings_of(word).is_none_or(|meanings| meanings.iter().any(may_be))
+    }
 }
 
 pub(super) struct Search {
     literals: Vec<Vec<u8>>,
     /// A literal may be part of a number as it is printed.
     has_numeric_literal: bool,
-    beginnings: OnceBox<Beginnings>,
+    /// The fixed words, and the literals behind them.
+    words: OnceBox<Words>,
 }
 
 impl Search {
     pub fn new(literals: Vec<Vec<u8>>) -> Self {
         let is_of_number = |byte: &u8| byte.is_ascii_digit() || b".+-eEinfNa".contains(byte);
         let has_numeric_literal = literals.iter().any(|literal| literal.iter().all(is_of_number));
-        Self { literals, has_numeric_literal, beginnings: OnceBox::new() }
+        Self { literals, has_numeric_literal, words: OnceBox::new() }
     }
 
     /// Whether a literal may be part of a number as it is printed.
@@ -98,6 +148,11 @@ impl Search {
 
     pub fn literals(&self) -> &[Vec<u8>] {
         &self.literals
+    }
+
+    /// Makes what is otherwise made at the first search.
+    pub fn prepare(&self) {
+        self.words();
     }
 
     /// Every secret, in order, none overlapping another.
@@ -143,12 +198,14 @@ impl Search {
     }
 
     fn scan(&self, bytes: &[u8]) -> Found {
-        let Beginnings { words, meanings } = self.beginnings();
+        let fixed = &*FIXED;
         let mut found = Found::default();
-        words.find_all(bytes, |at, word| {
-            for meaning in &meanings[word] {
-                self.look(*meaning, bytes, at, &mut found);
+        let may_be = |word: usize, line: &[u8], at: usize| fixed.may_be(word, line, at);
+        self.words().find_all(bytes, may_be, |at, word| match fixed.meanings_of(word) {
+            Some(meanings) => {
+                meanings.iter().for_each(|meaning| self.look(*meaning, bytes, at, &mut found));
             }
+            None => self.look(Meaning::Literal(word - fixed.words.len()), bytes, at, &mut found),
         });
         found
     }
@@ -193,25 +250,11 @@ impl Search {
         }
     }
 
-    fn beginnings(&self) -> &Beginnings {
-        self.beginnings.get_or_init(|| {
-            let mut known: BTreeMap<Vec<u8>, Vec<Meaning>> = BTreeMap::new();
-            let mut add = |word: &[u8], meaning| {
-                known.entry(word.to_ascii_lowercase()).or_default().push(meaning);
-            };
-            for (index, shape) in SHAPES.iter().enumerate() {
-                add(shape.anchor(), Meaning::Shape(index));
-            }
-            for (index, rule) in RULES.iter().enumerate() {
-                rule.triggers.iter().for_each(|trigger| add(trigger.as_bytes(), Meaning::Rule(index)));
-            }
-            INVISIBLE[..SEARCHED].iter().for_each(|character| add(character, Meaning::Invisible));
-            PEM_TRIGGERS.iter().for_each(|trigger| add(trigger.as_bytes(), Meaning::Pem));
-            for (index, literal) in self.literals.iter().enumerate() {
-                add(literal, Meaning::Literal(index));
-            }
-            let (words, meanings) = known.into_iter().unzip();
-            Box::new(Beginnings { words: Words::new(words), meanings })
+    fn words(&self) -> &Words {
+        self.words.get_or_init(|| {
+            let fixed = FIXED.words.iter().map(AsRef::as_ref);
+            let words: Vec<&[u8]> = fixed.chain(self.literals.iter().map(Vec::as_slice)).collect();
+            Box::new(Words::new(&words))
         })
     }
 }
@@ -325,4 +368,60 @@ fn merge(mut found: Vec<Span>) -> Vec<Span> {
         }
     }
     merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that each trigger of a rule is looked for with its meaning, that a word which several rules have in common
+    /// is looked for once, and that literals are found behind the fixed words.
+    #[test]
+    fn every_trigger_is_looked_for_once() {
+        let fixed = &*FIXED;
+        assert!(fixed.words.is_sorted_by(|left, right| left < right));
+        for (index, rule) in RULES.iter().enumerate() {
+            for trigger in rule.triggers.iter() {
+                let word = fixed.words.binary_search(&in_lower_case(trigger.as_bytes())).unwrap();
+                let is_of_rule = |meaning: &Meaning| matches!(meaning, Meaning::Rule(of) if *of == index);
+                assert!(fixed.meanings_of(word).unwrap().iter().any(is_of_rule), "{trigger}");
+            }
+        }
+        assert!(fixed.meanings_of(fixed.words.len()).is_none());
+        let search = Search::new(vec![b"correct-horse".to_vec(), b"Battery1".to_vec()]);
+        let found = search.spans(b"a correct-horse, battery1, Battery1");
+        let places: Vec<_> = found.iter().map(|span| (span.start, span.end, span.kind)).collect();
+        assert_eq!(places, [(2, 15, LITERAL_KIND), (27, 35, LITERAL_KIND)]);
+    }
+
+    /// Proves that a line which has no more than the literal of a token, whatever its digits are, is not searched again and again, and that
+    /// a token is found in lines that are alike but for their digits, where only one of them has the digit that it begins with.
+    #[test]
+    fn a_token_is_found_in_lines_that_come_again() {
+        let search = Search::new(Vec::new());
+        for (token, kind) in [
+            ("2aB3dEfGhIjKlMnOpQrStUvWx1z_9bCdEfGhIjKlMnOpQrStU", "ngrok-token"),
+            ("1/123456789012:0123456789abcdef0123456789abcdef", "asana-token"),
+        ] {
+            let lines = (0..100).map(|at| match at % 2 {
+                0 => format!("{{\"step\": {at:03}, \"grad_norm\": 1.5}}\n"),
+                _ if at == 51 => format!("id {token} of {at:02}\n"),
+                _ => format!("id {}{} of {at:02}\n", 3 + at % 7, &token[1..]),
+            });
+            let text: String = lines.collect();
+            let found = search.spans(text.as_bytes());
+            let found: Vec<_> = found.iter().map(|span| (span.start, span.kind)).collect();
+            assert_eq!(found, [(text.find(token).unwrap(), kind)]);
+        }
+        for line in [
+            "{\"step\": 100, \"grad_norm\": 1.5}\n",
+            "1/300 from the disk, 0.5 done\n",
+            "\rbar 11/300000 0.5%",
+        ] {
+            let mut found = 0;
+            let may_be = |word: usize, line: &[u8], at: usize| FIXED.may_be(word, line, at);
+            search.words().find_all(line.repeat(100).as_bytes(), may_be, |_, _| found += 1);
+            assert!(found < 5, "{line} {found}");
+        }
+    }
 }

@@ -227,6 +227,21 @@ impl Shape {
         (alone && self.need.is_none_or(looks)).then_some((start, end))
     }
 
+    /// Whether it may be where its literal was found in a line, whatever the digits of the line are: whether the classes
+    /// beside the literal have room there. Every class has all digits, and none the end of a line.
+    pub fn may_be(&self, line: &[u8], at: usize) -> bool {
+        let has_room = |piece: Option<&Piece>, bytes: &mut dyn Iterator<Item = &u8>| match piece {
+            Some(Piece::Class { class, min, .. }) => {
+                bytes.take(*min).take_while(|byte| class.has(**byte)).count() == *min
+            }
+            _ => true,
+        };
+        let before = self.anchor.checked_sub(1).and_then(|before| self.pieces.get(before));
+        let behind = line.get(at + self.anchor().len()..);
+        has_room(before, &mut line[..at].iter().rev())
+            && behind.is_none_or(|bytes| has_room(self.pieces.get(self.anchor + 1), &mut bytes.iter()))
+    }
+
     /// Where the rest is of a secret that was cut at the end of its line, as a terminal or a mail does it: the first word of the next line.
     pub fn rest(&self, bytes: &[u8], start: usize, end: usize) -> Option<(usize, usize)> {
         let (Some(Piece::Literal(literal)), Some(Piece::Class { class, min, max })) =

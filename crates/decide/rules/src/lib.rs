@@ -28,11 +28,10 @@ pub mod registry;
 pub mod retention;
 pub mod trust;
 
+pub use advice::lines::{Line, Need, RankedLine, SeenSigns, Sign, joined, likely, ranked};
 pub use advice::next_step::{RunShown, next_step, option_to_continue};
-pub use advice::runbook::{
-    Line, Need, Ranked, SeenSigns, Sign, Symptom, before_resume, joined, likely, meaning, next_actions,
-    ranked, runbook_section, symptom_of_detector,
-};
+pub use advice::runbook::{before_resume, meaning, next_actions, runbook_section};
+pub use advice::symptoms::{Symptom, symptom_of_detector};
 pub use checkpoints::cadence::{CadenceAdvice, advise};
 pub use checkpoints::load_crash::{LoadAttempt, LoadCrash, LoadCrashes};
 pub use classify::{TerminationEvidence, TerminationVerdict, classify};

@@ -9,6 +9,43 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use regex_automata::meta::{Config, Regex};
 use regex_automata::util::{captures, syntax};
 
+/// The text of a pattern: one of these.
+macro_rules! any_of {
+    ($first:expr $(, $more:expr)* $(,)?) => {
+        concat!($first $(, "|", $more)*)
+    };
+}
+
+/// A frame in one of these functions.
+macro_rules! in_function {
+    ($first:expr $(, $more:expr)* $(,)?) => {
+        concat!(r"\bin (", $first $(, "|", $more)*, r")\b")
+    };
+}
+
+/// A path through one of these folders.
+macro_rules! in_folder {
+    ($first:expr $(, $more:expr)* $(,)?) => {
+        concat!(r"[/\\](", $first $(, "|", $more)*, r")[/\\]")
+    };
+}
+
+/// A path of one of these files of Python code.
+macro_rules! in_file {
+    ($first:expr $(, $more:expr)* $(,)?) => {
+        concat!(r"[/\\](", $first $(, "|", $more)*, r")\.py")
+    };
+}
+
+/// Code that calls one of these.
+macro_rules! calls {
+    ($first:expr $(, $more:expr)* $(,)?) => {
+        concat!(r"\b(", $first $(, "|", $more)*, r")\(")
+    };
+}
+
+pub(crate) use {any_of, calls, in_file, in_folder, in_function};
+
 /// Bytes that an expression searches before it is compiled again, to search as fast as it can.
 const FEW_BYTES: usize = 16 * 1024;
 
@@ -28,12 +65,12 @@ enum Source {
 }
 
 /// The groups of a match.
-pub(crate) struct Captured<'h> {
+pub(crate) struct MatchGroups<'h> {
     searched: &'h [u8],
     groups: captures::Captures,
 }
 
-impl<'h> Captured<'h> {
+impl<'h> MatchGroups<'h> {
     /// Where the group is; 0 is the whole match.
     pub(crate) fn range(&self, group: usize) -> Option<Range<usize>> {
         self.groups.get_group(group).map(|span| span.range())
@@ -100,16 +137,16 @@ impl Pattern {
         self.regex(searched.as_bytes()).find_iter(searched).map(|found| found.range())
     }
 
-    pub(crate) fn captures<'h, T: AsRef<[u8]> + ?Sized>(&self, searched: &'h T) -> Option<Captured<'h>> {
+    pub(crate) fn captures<'h, T: AsRef<[u8]> + ?Sized>(&self, searched: &'h T) -> Option<MatchGroups<'h>> {
         self.captures_iter(searched).next()
     }
 
     pub(crate) fn captures_iter<'h, T: AsRef<[u8]> + ?Sized>(
         &self,
         searched: &'h T,
-    ) -> impl Iterator<Item = Captured<'h>> {
+    ) -> impl Iterator<Item = MatchGroups<'h>> {
         let searched = searched.as_ref();
-        self.regex(searched).captures_iter(searched).map(move |groups| Captured { searched, groups })
+        self.regex(searched).captures_iter(searched).map(move |groups| MatchGroups { searched, groups })
     }
 
     /// The text with `by` in place of every match.

@@ -138,9 +138,9 @@ fn weak_categories_are_understood() {
 }
 
 /// How many last lines of a log are missing, of how many.
-type Cut = (&'static str, fn(usize) -> usize);
+type LogCut = (&'static str, fn(usize) -> usize);
 
-const CUTS: [Cut; 4] = [("none", |_| 0), ("1", |_| 1), ("3", |_| 3), ("half", |lines| lines / 2)];
+const CUTS: [LogCut; 4] = [("none", |_| 0), ("1", |_| 1), ("3", |_| 3), ("half", |lines| lines / 2)];
 /// At least this fraction of the tails in `logs/` must get the exact label where so much is missing. Most of them have
 /// less than ten lines, of which one names the cause: of the others nothing is left.
 const EXACT_MIN: [f64; 4] = [0.98, 0.86, 0.56, 0.74];

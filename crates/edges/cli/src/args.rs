@@ -20,30 +20,32 @@ mod memory;
 #[cfg(test)]
 mod page_tests;
 mod preflight;
+mod reading;
 mod registry;
 mod rehearse;
+mod run;
 mod shell;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod tracking;
 mod values;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use trackway_core::BatchRange;
-use trackway_formats::queue::QueueName;
+use trackway_launch::SHIM_COMMAND;
 
 use crate::exit::CODES;
 use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
     AsOfArgs, CheckArgs, CleanArgs, DataCommand, DiffArgs, DriftArgs, FailOn, ImagesArgs, InferArgs,
-    LeakageArgs, ProfileArgs, ReadingArgs, SkewArgs, SnapshotArgs, SnapshotCommand, SplitArgs, TableArgs,
-    ValidateArgs,
+    LeakageArgs, ProfileArgs, SkewArgs, SplitArgs, ValidateArgs,
 };
 pub use diagnose::DiagnoseArgs;
 pub use eval::cross_validate::CrossValidateArgs;
@@ -55,12 +57,15 @@ pub use eval::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArg
 pub use init::InitArgs;
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};
+pub use reading::{ReadingArgs, TableArgs};
 pub use registry::{
     AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs, ShowArgs,
 };
 pub use rehearse::{RehearsalKind, RehearseArgs};
+pub use run::{FailOnHealth, ResumeArgs, RunArgs, UnsafeArgs};
 pub use shell::{CompletionsArgs, ConfigArgs, ConfigCommand, ManArgs, NotifyArgs, SchemaArgs};
+pub use snapshot::{SnapshotArgs, SnapshotCommand};
 pub use tracking::{
     AmendArgs, AmendRunArgs, BlessArgs, CompareArgs, ImportArgs, RunExportArgs, RunsAction, RunsArgs,
     RunsGcArgs,
@@ -94,7 +99,7 @@ const EXAMPLES: &str = "Examples:
 const GLOBAL: &str = "Global options";
 
 /// Options of every command. This is the command line only: the environment is read with the settings.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct GlobalArgs {
     /// Print one JSON document on stdout (NDJSON for `watch` and `logs`)
     #[arg(long, short = 'j', global = true, help_heading = GLOBAL)]
@@ -196,78 +201,6 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway run trackway.toml
-  trackway run trackway.toml --set run.seed=18
-  trackway run wine.toml --inject kill@step=120   simulate the loss of a machine
-  trackway run wine.toml --inject kill@save=300   … in the middle of a checkpoint
-  trackway run trackway.toml --skip data.drift --why 'the split is by time'
-  trackway run --name baseline -- python train.py --lr 0.01
-  trackway run trackway.toml --detach             retries outlive the terminal; print the run's id
-  trackway run trackway.toml --queue gpu --detach wait until a place in the queue is free
-  trackway run trackway.toml --param lr=3e-4 --tag sweep=august   found by runs --where")]
-pub struct RunArgs {
-    /// Run file
-    #[arg(value_name = "FILE", required_unless_present = "argv", conflicts_with = "argv")]
-    pub file: Option<PathBuf>,
-    /// Override a key of the run file; the value is parsed as TOML, otherwise taken as a string
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub overrides: Vec<String>,
-    /// Inject a fault into the first attempt: `kill@step=N`, `kill@save=N`, `term@step=N` or `term@save=N`
-    #[arg(long, value_name = "FAULT")]
-    pub inject: Option<String>,
-    /// Exit with the exit code of the script (128 + N for signal N)
-    #[arg(long)]
-    pub exit_with_child: bool,
-    /// Exit with 5 if the run completes with this health or a worse one
-    #[arg(long, value_name = "LEVEL", value_enum, conflicts_with = "exit_with_child")]
-    pub fail_on: Option<FailOnHealth>,
-    /// Return when the first attempt is launched; the supervisor continues without the terminal, with its retries
-    #[arg(long, conflicts_with = "exit_with_child")]
-    pub detach: bool,
-    /// The supervisor that --detach starts
-    #[arg(long, hide = true, conflicts_with = "detach")]
-    pub detached: bool,
-    /// Wait for a place in this queue first: at most `queues.NAME.at_most` (1) of its runs run at once on this host
-    #[arg(long, value_name = "NAME")]
-    pub queue: Option<QueueName>,
-    /// Give the script pipes, and an empty input, although this is a terminal
-    #[arg(long)]
-    pub no_tty: bool,
-    /// Launch although the last attempt with the same data and config ended in a data error
-    #[arg(long)]
-    pub retry_data_error: bool,
-    #[command(flatten)]
-    pub skip: SkipArgs,
-    /// Launch without pre-flight checks
-    #[arg(long, requires = "why")]
-    pub skip_preflight: bool,
-    /// Name of a run without a run file
-    #[arg(long)]
-    pub name: Option<String>,
-    /// Record a parameter of the run; one that the script records takes precedence. It is not passed to the script
-    #[arg(long = "param", value_name = "NAME=VALUE")]
-    pub parameters: Vec<String>,
-    /// Record a tag of the run
-    #[arg(long = "tag", value_name = "NAME=VALUE")]
-    pub tags: Vec<String>,
-    /// Command to run; it is not passed to a shell
-    #[arg(last = true, value_name = "COMMAND")]
-    pub argv: Vec<String>,
-}
-
-/// The best health at which a run that completed is a failure for its starter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FailOnHealth {
-    /// Broken alone
-    Broken,
-    /// Suspect or broken
-    Suspect,
-    /// Anything but ok
-    Unknown,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
   trackway prove trackway.toml --steps 100
   trackway prove wine.toml --steps 600 --json
 
@@ -331,52 +264,6 @@ old file is kept next to it.
 
 Exit codes: 0 complete; 7 some file could not be used; 6 the home contains no run")]
     Rebuild,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  trackway resume last
-  trackway resume last --detach
-  trackway resume --all           # at boot")]
-pub struct ResumeArgs {
-    /// Run: id, unique part of an id, name, or `last`
-    #[arg(required_unless_present = "all")]
-    pub run: Option<String>,
-    /// Resume every run of this home that waits for its next attempt or lost its supervisor, each detached, as at boot
-    #[arg(long, conflicts_with_all = ["run", "unsafe_why", "fail_on", "detached"])]
-    pub all: bool,
-    /// Exit with 5 if the run completes with this health or a worse one
-    #[arg(long, value_name = "LEVEL", value_enum)]
-    pub fail_on: Option<FailOnHealth>,
-    /// Return when an attempt is running; the supervisor continues without the terminal, with its retries
-    #[arg(long)]
-    pub detach: bool,
-    /// The supervisor that --detach starts
-    #[arg(long, hide = true, conflicts_with = "detach")]
-    pub detached: bool,
-    /// Give the script pipes, and an empty input, although this is a terminal
-    #[arg(long)]
-    pub no_tty: bool,
-    #[command(flatten)]
-    pub accepts: UnsafeArgs,
-}
-
-/// The decision to use an unsafe checkpoint.
-#[derive(Debug, Args)]
-pub struct UnsafeArgs {
-    /// Use a checkpoint although it is unsafe: NaN or infinite values, or a training that diverged
-    #[arg(long = "unsafe", requires = "unsafe_why")]
-    pub accepts_unsafe: bool,
-    /// Reason for using it, recorded
-    #[arg(id = "unsafe_why", long = "why", value_name = "TEXT", requires = "accepts_unsafe")]
-    pub unsafe_why: Option<String>,
-}
-
-impl UnsafeArgs {
-    /// Why an unsafe checkpoint is used; none: it is not.
-    pub fn why(&self) -> Option<String> {
-        self.unsafe_why.clone().filter(|_| self.accepts_unsafe)
-    }
 }
 
 #[derive(Debug, Args)]
@@ -470,6 +357,7 @@ pub struct PostmortemArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway verify last
+  trackway verify --all --verbose   also list what no hash and no copy proves
   trackway verify --all --json
 
 Exit codes:
@@ -482,6 +370,9 @@ pub struct VerifyArgs {
     /// Everything in the ledger
     #[arg(long)]
     pub all: bool,
+    /// List what is not covered, too
+    #[arg(long, short = 'v')]
+    pub verbose: bool,
 }
 
 #[derive(Debug, Args)]
@@ -547,6 +438,7 @@ pub struct RunRollbackArgs {
 #[command(after_help = "Examples:
   trackway sql \"select termination_reason, count(*) from training_attempts group by 1\"
   trackway sql \"select step, value from effective_metrics where name = 'loss' order by step\" --csv
+  trackway sql \"show tables\"     every table and view; `describe NAME` shows the columns of one
   trackway sql \"select * from metrics\" --out metrics.parquet")]
 pub struct SqlArgs {
     /// A SELECT statement over the tables of the ledger and `metrics`
@@ -603,6 +495,16 @@ pub struct ShimArgs {
     pub argv: Vec<OsString>,
 }
 
+impl ShimArgs {
+    /// Read as the launcher writes it, without the grammar of all commands: the script waits for that. `None`: it is
+    /// another command line.
+    fn of_launcher(words: &[OsString]) -> Option<Self> {
+        let [_, command, folder, dashes, argv @ ..] = words else { return None };
+        let is_launch = command == SHIM_COMMAND && Path::new(folder).is_absolute() && dashes == "--";
+        (is_launch && !argv.is_empty()).then(|| Self { folder: folder.into(), argv: argv.to_vec() })
+    }
+}
+
 /// A value of an option: its word, what it means, and its help.
 type Word<T> = (&'static str, T, &'static str);
 
@@ -620,8 +522,16 @@ fn one_of<T: Copy + Send + Sync + 'static>(words: &'static [Word<T>]) -> impl Ty
 /// # Errors
 /// Help or a version as requested, and wrong usage, both as clap prints it.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let mut command = groups::grouped(Cli::command(), None);
-    let matches = command.try_get_matches_from_mut(words)?;
+    let words: Vec<OsString> = words.into_iter().collect();
+    if let Some(shim) = ShimArgs::of_launcher(&words) {
+        return Ok(Cli { global: GlobalArgs::default(), command: Command::Shim(shim) });
+    }
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(&words).or_else(|_| {
+        // Its groups are made where a help may be shown: they take as long as everything else of a command line.
+        command = groups::grouped(Cli::command(), None);
+        command.try_get_matches_from_mut(&words)
+    })?;
     let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     let is_typed = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
     cli.global.home = cli.global.home.filter(|_| is_typed("home"));

@@ -1,6 +1,6 @@
 //! Errors and exit codes of the command line.
 
-use trackway_core::Timestamp;
+use trackway_core::{BoxError, Timestamp};
 use trackway_engine::error::{AppError, ErrorKind};
 
 /// A fault of the machine or of Trackway.
@@ -33,30 +33,45 @@ pub const CODES: [(u8, &str); 8] = [
 /// The exit code of a command, or why it failed.
 pub type Exit = Result<u8, Failure>;
 
-/// Why a command failed: what to print, and the exit code.
+/// Why a command failed. The exit code is that of the kind of its error, whatever caused it.
 #[derive(Debug)]
 pub struct Failure {
-    pub code: u8,
-    pub message: String,
-    pub hints: Vec<String>,
+    pub error: AppError,
 }
 
 impl Failure {
     /// Wrong usage: exit code 2.
-    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: USAGE, message: message.into(), hints: vec![hint.into()] }
+    pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        AppError::new(ErrorKind::Usage, what).hint(hint).into()
+    }
+
+    /// A fault of the machine or of Trackway: exit code 1.
+    pub fn fault(what: impl Into<String>) -> Self {
+        AppError::new(ErrorKind::Fault, what).into()
     }
 
     /// The same with one more hint.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
-        self
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        self.error.hint(hint).into()
     }
 
-    /// A fault of the machine or of Trackway: exit code 1.
-    pub fn fault(message: impl Into<String>) -> Self {
-        Self { code: FAULT, message: message.into(), hints: Vec::new() }
+    /// The same with why it happened.
+    #[must_use]
+    pub fn because(self, cause: impl Into<BoxError>) -> Self {
+        self.error.because(cause).into()
+    }
+
+    /// The exit code of the command.
+    pub fn code(&self) -> u8 {
+        match self.error.kind {
+            ErrorKind::Fault | ErrorKind::Changed | ErrorKind::Locked | ErrorKind::Unavailable => FAULT,
+            ErrorKind::Usage => USAGE,
+            ErrorKind::Blocked => BLOCKED,
+            ErrorKind::Cancelled => NOT_COMPLETED,
+            ErrorKind::NotFound => NOT_FOUND,
+            ErrorKind::Integrity => INTEGRITY,
+        }
     }
 }
 
@@ -71,20 +86,35 @@ pub fn parse_time(text: &str, example: &str) -> Result<Timestamp, Failure> {
 
 impl From<AppError> for Failure {
     fn from(error: AppError) -> Self {
-        let code = match error.kind {
-            ErrorKind::Fault | ErrorKind::Changed | ErrorKind::Locked | ErrorKind::Unavailable => FAULT,
-            ErrorKind::Usage => USAGE,
-            ErrorKind::Blocked => BLOCKED,
-            ErrorKind::Cancelled => NOT_COMPLETED,
-            ErrorKind::NotFound => NOT_FOUND,
-            ErrorKind::Integrity => INTEGRITY,
-        };
-        Self { code, message: error.message, hints: error.hints }
+        Self { error }
     }
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::fault(error.to_string())
+        AppError::of(ErrorKind::Fault, error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    /// Proves that the exit code is that of what happened, whatever it was caused by.
+    #[test]
+    fn the_exit_code_does_not_depend_on_causes() {
+        let cause = || AppError::new(ErrorKind::Integrity, "the manifest was changed");
+        let kinds = [(ErrorKind::Usage, USAGE), (ErrorKind::NotFound, NOT_FOUND), (ErrorKind::Fault, FAULT)];
+        for (kind, code) in kinds {
+            let alone = Failure::from(AppError::new(kind, "it failed"));
+            let caused = alone.code();
+            assert_eq!(
+                (caused, alone.because(cause()).because(io::Error::other("disk")).code()),
+                (code, code)
+            );
+        }
+        assert_eq!(Failure::from(cause().within("not launched")).code(), INTEGRITY);
     }
 }

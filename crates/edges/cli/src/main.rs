@@ -12,7 +12,7 @@ mod units;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use nix::unistd::{Uid, User, geteuid};
@@ -61,7 +61,9 @@ fn main() -> ExitCode {
     }
     let masks = cli.command.shows_values() && !cli.global.show_values;
     let printer = Printer::new(cli.global.json).masking(masks);
-    let ended = settings::find(cli.global.home.as_deref(), cli.global.ledger.as_deref());
+    let run_file = run_file(&cli.command);
+    let (home, ledger) = (cli.global.home.as_deref(), cli.global.ledger.as_deref());
+    let ended = settings::find(home, ledger, run_file.as_deref());
     let (settings, files) = match ended {
         Ok(found) => found,
         Err(failure) => return failed(&failure, printer),
@@ -79,16 +81,31 @@ fn main() -> ExitCode {
     }
 }
 
+/// The run file beside which a command finds or makes its home.
+fn run_file(command: &Command) -> Option<PathBuf> {
+    match command {
+        Command::Run(it) => it.file.clone(),
+        Command::Preflight(it) => Some(it.file.clone()),
+        Command::Prove(it) => Some(it.file.clone()),
+        Command::Rehearse(it) => Some(it.file.clone()),
+        Command::Eval(eval) => match &**eval {
+            EvalCommand::Run(it) => commands::data_and_models::eval::run_file(it),
+            EvalCommand::CrossValidate(it) => Some(it.file.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 fn unwritten() -> Failure {
     let why = printer::failed_write().unwrap_or("unknown");
-    Failure::fault(format!("the output is not whole: cannot write to stdout: {why}"))
+    Failure::fault("the output is not whole: cannot write to stdout").because(why)
 }
 
 fn failed(failure: &Failure, printer: Printer) -> ExitCode {
-    let mut hints = failure.hints.clone();
-    hints.extend(signals::file_limit_hint(&failure.message));
-    printer.error(&failure.message, &hints);
-    ExitCode::from(failure.code)
+    printer.error(&failure.error);
+    signals::file_limit_hint(&failure.error.to_string()).into_iter().for_each(|hint| printer.hint(&hint));
+    ExitCode::from(failure.code())
 }
 
 fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer) -> Exit {
@@ -294,13 +311,14 @@ fn note_other_owner(settings: &Settings, run_file: Option<&Path>, printer: Print
 /// Opens this home, wherever the settings have another one.
 fn open_home(home: Home, settings: &Settings, create: bool, printer: Printer) -> Result<Context, Failure> {
     let binary = std::env::current_exe()?;
-    let engines = settings.engines.iter().map(|(engine, setting)| (engine, &setting.value));
+    let engines = settings.engines.iter().map(|(engine, setting)| (engine, &setting.value.settings));
     let mut dependencies = Dependencies::of_this_machine(binary).with_engines(engines);
     dependencies.read_context = settings.read_context();
     dependencies.webhook = settings.webhook.as_ref().map(|webhook| webhook.value.clone());
     let at_most = settings.queues.iter().map(|(queue, at_most)| (queue.clone(), at_most.value));
     let here = std::env::current_dir().unwrap_or_default();
-    let now = move || settings::queues_now(&here, &|name: &str| std::env::var_os(name));
+    let home_folder = home.folder().to_owned();
+    let now = move || settings::queues_now(&here, &home_folder, &|name: &str| std::env::var_os(name));
     dependencies.queues = QueueLimits::new(at_most.collect(), now);
     let request = Request::of_local_user();
     request.notices.listen(Some(commands::printed_by(printer)));

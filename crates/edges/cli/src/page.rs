@@ -35,5 +35,5 @@ pub fn save_text(path: &Path, what: &str, printer: Printer, text: &str) -> Resul
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text)
         .and_then(|()| trackway_files::give_to_user(path))
-        .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))
+        .map_err(|error| Failure::fault(format!("cannot write `{}`", path.display())).because(error))
 }

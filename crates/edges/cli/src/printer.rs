@@ -1,6 +1,6 @@
 //! The only place that writes to the terminal: data on stdout, everything else on stderr.
 //!
-//! Every text becomes a [`Shown`] on its way, and only this file turns one into bytes: what a script, a file or a name
+//! Every text becomes a [`StyledLine`] on its way, and only this file turns one into bytes: what a script, a file or a name
 //! holds cannot steer the terminal, wherever it is printed. The two exceptions have names: [`Printer::echo`] for the
 //! script's output while it runs, and [`Printer::file`] for a document that is on its way into a file.
 
@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use indicatif::{ProgressBar, ProgressStyle};
 use trackway_api::Document;
 use trackway_core::visible::{escaped_json, visible, without_colours};
+use trackway_engine::error::AppError;
 pub use trackway_flows::data::masked_cut as cut;
 use trackway_flows::data::{masked, masked_json};
 use unicode_width::UnicodeWidthStr;
@@ -24,6 +25,11 @@ const LINE_COLUMNS: usize = 120;
 const PROSE_COLUMNS_MIN: usize = 40;
 /// What marks a line as Trackway's own.
 const NOTE_MARK: &str = "trackway:";
+
+/// What marks what happened.
+const ERROR_MARK: &str = "error:";
+/// What marks a cause of a cause.
+const CAUSE_MARK: &str = "caused by:";
 
 /// Work that is expected to take less, in seconds, is not announced.
 pub const QUOTE_SECONDS_MIN: f64 = 2.0;
@@ -68,9 +74,9 @@ impl Tone {
 /// One line as a person may see it: spans of visible letters, some in a tone. It is no `Display`, so that tones
 /// cannot get lost in a `String`; pieces are joined with `+`.
 #[derive(Debug, Clone, Default)]
-pub struct Shown(Vec<(Option<Tone>, String)>);
+pub struct StyledLine(Vec<(Option<Tone>, String)>);
 
-impl Shown {
+impl StyledLine {
     /// Pieces with a separator between them. Values of data are separate pieces: personal ones are hidden, and the text
     /// before a number could change its meaning.
     pub fn joined(pieces: impl IntoIterator<Item = Self>, separator: &str) -> Self {
@@ -111,19 +117,19 @@ impl Shown {
     }
 }
 
-impl<T: AsRef<str>> From<T> for Shown {
+impl<T: AsRef<str>> From<T> for StyledLine {
     fn from(text: T) -> Self {
         Self(vec![(None, visible(text.as_ref()).into_owned())])
     }
 }
 
-impl From<&Self> for Shown {
+impl From<&Self> for StyledLine {
     fn from(shown: &Self) -> Self {
         shown.clone()
     }
 }
 
-impl<T: Into<Self>> Add<T> for Shown {
+impl<T: Into<Self>> Add<T> for StyledLine {
     type Output = Self;
 
     fn add(mut self, more: T) -> Self {
@@ -134,7 +140,7 @@ impl<T: Into<Self>> Add<T> for Shown {
 
 /// The cells of a row of a table, of which some are in a tone.
 macro_rules! row {
-    ($($cell:expr),* $(,)?) => { vec![$($crate::printer::Shown::from($cell)),*] };
+    ($($cell:expr),* $(,)?) => { vec![$($crate::printer::StyledLine::from($cell)),*] };
 }
 pub(crate) use row;
 
@@ -165,7 +171,7 @@ pub fn stdout_is_terminal() -> bool {
 }
 
 /// The text of a progress line.
-pub fn say(bar: &ProgressBar, text: impl Into<Shown>) {
+pub fn say(bar: &ProgressBar, text: impl Into<StyledLine>) {
     bar.set_message(text.into().render(false));
 }
 
@@ -204,11 +210,11 @@ impl Printer {
         self.masks
     }
 
-    fn hidden(self, shown: Shown) -> Shown {
+    fn hidden(self, shown: StyledLine) -> StyledLine {
         if !self.masks {
             return shown;
         }
-        Shown(shown.0.into_iter().map(|(tone, text)| (tone, masked(&text).into_owned())).collect())
+        StyledLine(shown.0.into_iter().map(|(tone, text)| (tone, masked(&text).into_owned())).collect())
     }
 
     fn json(self, what: &str, text: serde_json::Result<String>) {
@@ -224,17 +230,17 @@ impl Printer {
     }
 
     /// A line of data on stdout. A closed pipe ends the process quietly, as `head` expects.
-    pub fn line(self, text: impl Into<Shown>) {
+    pub fn line(self, text: impl Into<StyledLine>) {
         write_line(&self.hidden(text.into()).render(self.stdout_colour));
     }
 
     /// A line of data that begins with a mark in a tone.
-    pub fn point(self, tone: Tone, text: impl Into<Shown>) {
+    pub fn point(self, tone: Tone, text: impl Into<StyledLine>) {
         self.line(self.tone(tone, "·") + " " + text);
     }
 
     /// Lines of data that begin with a mark in a tone.
-    pub fn points<T: Into<Shown>>(self, tone: Tone, texts: impl IntoIterator<Item = T>) {
+    pub fn points<T: Into<StyledLine>>(self, tone: Tone, texts: impl IntoIterator<Item = T>) {
         texts.into_iter().for_each(|text| self.point(tone, text));
     }
 
@@ -243,7 +249,7 @@ impl Printer {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_end_matches(['\n', '\r']);
         for part in text.split('\r') {
-            self.line(Shown::from(before) + without_colours(part));
+            self.line(StyledLine::from(before) + without_colours(part));
         }
     }
 
@@ -290,7 +296,7 @@ impl Printer {
     }
 
     /// A line for people on stderr, marked as Trackway's own.
-    pub fn note(self, text: impl Into<Shown>) {
+    pub fn note(self, text: impl Into<StyledLine>) {
         self.stderr_line(&(self.tone(Tone::Dim, NOTE_MARK) + " " + text));
     }
 
@@ -329,25 +335,34 @@ impl Printer {
         self.table(header, lines.collect());
     }
 
-    /// An error with its chain and hints on stderr. Lines after the first are part of the message: an extract of a
-    /// file, or the message of a parser.
-    pub fn error(self, text: &str, hints: &[String]) {
-        self.message(self.tone(Tone::Bad, "error:"), text);
-        for hint in hints {
-            self.message(self.tone(Tone::Warning, "hint:"), hint);
+    /// An error on stderr: what happened with its nearest cause, the causes behind that, and what to do.
+    pub fn error(self, error: &AppError) {
+        for (number, (mark, text)) in marked(error).into_iter().enumerate() {
+            // Each mistake of a file is an error for itself.
+            if number > 0 && mark == ERROR_MARK {
+                self.stderr_line(&StyledLine::default());
+            }
+            self.message(self.tone(Tone::Bad, mark), &text);
         }
+        error.hints.iter().for_each(|hint| self.hint(hint));
     }
 
-    /// Wrong usage, with the message of the argument parser.
+    /// What to do about an error, below it.
+    pub fn hint(self, hint: &str) {
+        self.message(self.tone(Tone::Warning, "hint:"), hint);
+    }
+
+    /// Wrong usage, with the message of the argument parser: its first word is the mark of an error.
     pub fn usage_error(self, text: &str) {
-        self.message(self.tone(Tone::Bad, "error:"), text.strip_prefix("error: ").unwrap_or(text));
+        let (mark, rest) = text.split_once(' ').unwrap_or(("", text));
+        self.message(self.tone(Tone::Bad, mark), rest);
     }
 
     /// A question on stderr, and the line that answers it, without blanks around it; empty at the end of the input.
     ///
     /// # Errors
     /// When the input cannot be read.
-    pub fn ask(self, question: impl Into<Shown>) -> std::io::Result<String> {
+    pub fn ask(self, question: impl Into<StyledLine>) -> std::io::Result<String> {
         let mut stderr = std::io::stderr();
         let _ = write!(stderr, "{}", self.hidden(question.into()).render(self.stderr_colour));
         let _ = stderr.flush();
@@ -356,31 +371,33 @@ impl Printer {
         Ok(line.trim().to_owned())
     }
 
-    fn message(self, mark: Shown, text: &str) {
+    fn message(self, mark: StyledLine, text: &str) {
         let mut lines = text.lines();
         self.stderr_line(&(mark + " " + lines.next().unwrap_or_default()));
         lines.for_each(|line| self.stderr_line(&line.into()));
     }
 
-    fn stderr_line(self, shown: &Shown) {
+    fn stderr_line(self, shown: &StyledLine) {
         let _ = writeln!(std::io::stderr(), "{}", self.hidden(shown.clone()).render(self.stderr_colour));
     }
 
     /// `text` in a tone.
-    pub fn tone(self, tone: Tone, text: impl Into<Shown>) -> Shown {
+    pub fn tone(self, tone: Tone, text: impl Into<StyledLine>) -> StyledLine {
         text.into().toned(tone)
     }
 
     /// A table a person can read, on stdout.
-    pub fn table<C: Into<Shown>>(self, header: &[&str], rows: Vec<Vec<C>>) {
-        let header: Vec<Shown> = header.iter().map(|title| Shown::from(*title).toned(Tone::Bold)).collect();
+    pub fn table<C: Into<StyledLine>>(self, header: &[&str], rows: Vec<Vec<C>>) {
+        let header: Vec<StyledLine> =
+            header.iter().map(|title| StyledLine::from(*title).toned(Tone::Bold)).collect();
         let rows = rows.into_iter().map(|row| row.into_iter().map(|cell| self.hidden(cell.into())).collect());
-        let rows: Vec<Vec<Shown>> = std::iter::once(header).chain(rows).collect();
+        let rows: Vec<Vec<StyledLine>> = std::iter::once(header).chain(rows).collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-        let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(Shown::width).max();
+        let width =
+            |column: usize| rows.iter().filter_map(|row| row.get(column)).map(StyledLine::width).max();
         let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
         for row in rows {
-            let mut line = Shown::default();
+            let mut line = StyledLine::default();
             for (cell, width) in row.into_iter().zip(&widths) {
                 let gap = width + COLUMN_GAP - cell.width();
                 line = line + cell + " ".repeat(gap);
@@ -388,6 +405,20 @@ impl Printer {
             self.line(line.trimmed());
         }
     }
+}
+
+/// What a person reads of an error, each text with its mark: what happened and its nearest cause are one sentence, and
+/// each cause behind that is another one. Of a file that has mistakes it is these.
+fn marked(error: &AppError) -> Vec<(&'static str, String)> {
+    if !error.mistakes().is_empty() {
+        return error.mistakes().iter().map(|mistake| (ERROR_MARK, mistake.shown.clone())).collect();
+    }
+    let mut causes = error.causes().into_iter();
+    let what = match causes.next() {
+        Some(nearest) => format!("{}: {nearest}", error.what()),
+        None => error.what().to_owned(),
+    };
+    std::iter::once((ERROR_MARK, what)).chain(causes.map(|cause| (CAUSE_MARK, cause))).collect()
 }
 
 /// A text broken at its spaces, so that no line takes more columns; a longer word has a line alone. There is at least one line.
@@ -453,10 +484,30 @@ mod tests {
         assert!(broken(&"word ".repeat(100), LINE_COLUMNS).iter().all(|line| line.width() <= LINE_COLUMNS));
     }
 
+    /// Proves that each error of a chain of three is read once: the nearest cause beside what happened, the next one below.
+    #[test]
+    fn a_chain_is_read_once() {
+        let disk = AppError::fault("`a.json` cannot be read", std::io::Error::other("the disk is gone"));
+        let said = marked(&disk.within("the checkpoints could not be read"));
+        let what = "the checkpoints could not be read: `a.json` cannot be read".to_owned();
+        assert_eq!(said, [(ERROR_MARK, what), (CAUSE_MARK, "the disk is gone".to_owned())]);
+    }
+
+    /// Proves that each mistake of a file is an error for itself, with its line and caret.
+    #[test]
+    fn every_mistake_of_a_file_is_an_error() {
+        let text = "[run]\nnmae = \"a\"\nsead = 1\n";
+        let errors = trackway_formats::runfile::parse(text, "trackway.toml", &[]).unwrap_err();
+        let said = marked(&AppError::run_file(&errors, text));
+        assert_eq!(said.len(), errors.len());
+        let is_one = |(mark, text): &(&str, String)| *mark == ERROR_MARK && text.matches("-->").count() == 1;
+        assert!(said.len() > 1 && said.iter().all(is_one), "{said:?}");
+    }
+
     /// Proves that only tones become escape codes, never what a text holds.
     #[test]
     fn only_tones_are_escape_codes() {
-        let shown = Shown::from(HOSTILE).toned(Tone::Bad) + HOSTILE.to_owned();
+        let shown = StyledLine::from(HOSTILE).toned(Tone::Bad) + HOSTILE.to_owned();
         let plain = shown.render(false);
         assert!(!plain.contains(steers_display), "{plain:?}");
         let coloured = shown.render(true);

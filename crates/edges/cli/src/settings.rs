@@ -1,5 +1,5 @@
 //! What is set for every command, and where each value comes from. From the strongest: the command line, the environment,
-//! the project's settings file, the user's, the default.
+//! the project's settings file, the home's, the user's, the default.
 
 mod files;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use trackway_formats::Variable;
 use trackway_formats::layout::PROJECT_FOLDER;
 use trackway_formats::queue::QueueName;
 use trackway_formats::runfile::EngineName;
-use trackway_formats::settings::{EngineSettings, SettingsFile, Written, is_web_address};
+use trackway_formats::settings::{AtLine, EngineSection, SettingsFile, is_web_address};
 
 use crate::exit::Failure;
 pub use files::{FileState, FoundFile};
@@ -52,6 +52,16 @@ pub enum Origin {
     Default,
 }
 
+impl Origin {
+    /// Another line of the same file.
+    pub fn at_line(&self, line: usize) -> Self {
+        match self {
+            Self::File { path, .. } => Self::File { path: path.clone(), line },
+            Self::Flag(_) | Self::Environment(_) | Self::Default => self.clone(),
+        }
+    }
+}
+
 /// What holds for a command.
 #[derive(Debug)]
 pub struct Settings {
@@ -74,11 +84,11 @@ pub struct Settings {
     /// How many runs of each queue run at once; of others one.
     pub queues: BTreeMap<QueueName, Setting<u32>>,
     /// What starts attempts, by name; beside them the default engine of each kind.
-    pub engines: BTreeMap<EngineName, Setting<EngineSettings>>,
+    pub engines: BTreeMap<EngineName, Setting<EngineSection>>,
 }
 
 /// Everything that may set something.
-pub struct Given<'g> {
+pub struct SettingSources<'g> {
     pub home: Option<&'g Path>,
     pub ledger: Option<&'g str>,
     /// The value of a variable of the environment.
@@ -88,26 +98,37 @@ pub struct Given<'g> {
 }
 
 /// The settings files that are there or could be, and what holds with them. `home` and `ledger` are the options of the
-/// command line.
+/// command line, `run_file` is that of the command, if it has one.
 ///
 /// # Errors
 /// Mistakes in a settings file, one that cannot be read, and variables of the environment with a wrong value.
-pub fn find(home: Option<&Path>, ledger: Option<&str>) -> Result<(Settings, Vec<FoundFile>), Failure> {
+pub fn find(
+    home: Option<&Path>,
+    ledger: Option<&str>,
+    run_file: Option<&Path>,
+) -> Result<(Settings, Vec<FoundFile>), Failure> {
     let environment = |name: &str| std::env::var_os(name);
-    let found = files::find(&std::env::current_dir().unwrap_or_default(), &environment)?;
-    let read: Vec<(&Path, &SettingsFile)> = found.iter().filter_map(FoundFile::read).collect();
-    let settings = resolve(&Given { home, ledger, environment: &environment, files: &read })?;
-    Ok((settings, found))
+    let resolved = |found: &[FoundFile]| {
+        let read: Vec<(&Path, &SettingsFile)> = found.iter().filter_map(FoundFile::read).collect();
+        resolve(&SettingSources { home, ledger, environment: &environment, files: &read })
+    };
+    let mut found = files::find(&std::env::current_dir().unwrap_or_default(), &environment)?;
+    let home_folder = resolved(&found)?.home_folder(run_file);
+    files::add_that_of_home(&mut found, &home_folder)?;
+    Ok((resolved(&found)?, found))
 }
 
 /// How many runs of each queue run at once, by the settings files as they are now; none: one cannot be read, or has mistakes.
 pub fn queues_now(
     here: &Path,
+    home: &Path,
     environment: &dyn Fn(&str) -> Option<OsString>,
 ) -> Option<BTreeMap<QueueName, u32>> {
-    let found = files::find(here, environment).ok()?;
+    let mut found = files::find(here, environment).ok()?;
+    files::add_that_of_home(&mut found, home).ok()?;
     let read: Vec<(&Path, &SettingsFile)> = found.iter().filter_map(FoundFile::read).collect();
-    let queues = Given { home: None, ledger: None, environment, files: &read }.named(|file| &file.queues);
+    let queues =
+        SettingSources { home: None, ledger: None, environment, files: &read }.named(|file| &file.queues);
     Some(queues.into_iter().map(|(queue, at_most)| (queue, at_most.value)).collect())
 }
 
@@ -115,7 +136,7 @@ pub fn queues_now(
 ///
 /// # Errors
 /// A variable of the environment with a wrong value.
-pub fn resolve(given: &Given<'_>) -> Result<Settings, Failure> {
+pub fn resolve(given: &SettingSources<'_>) -> Result<Settings, Failure> {
     let home = given.home.map(|home| Setting { value: home.to_owned(), origin: Origin::Flag("--home") });
     let ledger =
         given.ledger.map(|ledger| Setting { value: ledger.to_owned(), origin: Origin::Flag("--ledger") });
@@ -144,7 +165,7 @@ pub fn resolve(given: &Given<'_>) -> Result<Settings, Failure> {
     })
 }
 
-impl Given<'_> {
+impl SettingSources<'_> {
     /// The value of a variable that is set and not empty.
     fn variable(&self, name: &'static str) -> Option<Setting<OsString>> {
         let value = (self.environment)(name).filter(|value| !value.is_empty())?;
@@ -152,7 +173,7 @@ impl Given<'_> {
     }
 
     /// The value of the strongest file that sets it.
-    fn written<T: Clone>(&self, of: fn(&SettingsFile) -> Option<&Written<T>>) -> Option<Setting<T>> {
+    fn written<T: Clone>(&self, of: fn(&SettingsFile) -> Option<&AtLine<T>>) -> Option<Setting<T>> {
         self.files.iter().find_map(|(path, file)| {
             let written = of(file)?;
             let origin = Origin::File { path: path.to_path_buf(), line: written.line };
@@ -163,7 +184,7 @@ impl Given<'_> {
     /// What has a section by its name, such as `[queues.NAME]`: each from the strongest file that has one.
     fn named<N: Clone + Ord, T: Clone>(
         &self,
-        of: fn(&SettingsFile) -> &BTreeMap<N, Written<T>>,
+        of: fn(&SettingsFile) -> &BTreeMap<N, AtLine<T>>,
     ) -> BTreeMap<N, Setting<T>> {
         let mut found = BTreeMap::new();
         for (path, file) in self.files {
@@ -180,7 +201,7 @@ impl Given<'_> {
         &self,
         variable: &'static str,
         parse: impl FnOnce(OsString) -> Result<T, Failure>,
-        of: fn(&SettingsFile) -> Option<&Written<T>>,
+        of: fn(&SettingsFile) -> Option<&AtLine<T>>,
     ) -> Result<Option<Setting<T>>, Failure> {
         let Some(given) = self.variable(variable) else { return Ok(self.written(of)) };
         Ok(Some(Setting { value: parse(given.value)?, origin: given.origin }))
@@ -190,7 +211,7 @@ impl Given<'_> {
     fn number(
         &self,
         variable: &'static str,
-        of: fn(&SettingsFile) -> Option<&Written<u32>>,
+        of: fn(&SettingsFile) -> Option<&AtLine<u32>>,
         default: u32,
     ) -> Result<Setting<u32>, Failure> {
         let parse = |value: OsString| {

@@ -13,7 +13,7 @@ use crate::target::Target;
 
 /// A tensor for a draft: name, dtype as safetensors writes it, shape, group, size in bytes, and where its bytes are
 /// (0: Python copies them into the region it gets back).
-pub type Given = (String, String, Vec<u64>, u32, usize, usize);
+pub type DraftTensor = (String, String, Vec<u64>, u32, usize, usize);
 
 /// The files of one checkpoint, gathered in memory or open. Nothing is written before `submit`.
 #[pyclass(frozen, module = "trackway._trackway")]
@@ -72,7 +72,7 @@ impl Draft {
         stem: &str,
         kind: &str,
         metadata: BTreeMap<String, String>,
-        given: Vec<Given>,
+        given: Vec<DraftTensor>,
     ) -> PyResult<Vec<Region>> {
         let kind = parse_kind(py, kind)?;
         let specs = given.iter().map(|tensor| spec(py, tensor)).collect::<PyResult<Vec<_>>>()?;
@@ -149,7 +149,7 @@ fn tensor_at<'a>(spec: &TensorSpec, (len_bytes, address): &(usize, usize)) -> Te
     TensorRef { spec: spec.clone(), bytes }
 }
 
-fn spec(py: Python<'_>, (name, dtype, shape, group, ..): &Given) -> PyResult<TensorSpec> {
+fn spec(py: Python<'_>, (name, dtype, shape, group, ..): &DraftTensor) -> PyResult<TensorSpec> {
     let dtype = serde_json::from_value(dtype.as_str().into())
         .map_err(|_| input(py, &format!("safetensors has no dtype `{dtype}`")))?;
     Ok(TensorSpec { group: *group, ..TensorSpec::new(name.as_str(), dtype, shape.as_slice()) })

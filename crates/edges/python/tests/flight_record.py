@@ -70,6 +70,12 @@ def _take(kind, payload, names, record):
         record.params.append((name, _text(payload, at, "<I")[0]))
     elif kind == 6:
         record.heartbeats.append(struct.unpack_from("<Q", payload, 8)[0])
+    elif kind == 11:
+        name_count, step_count = struct.unpack_from("<II", payload, 8)
+        found = [names[number] for number in struct.unpack_from(f"<{name_count}I", payload, 16)]
+        form, begin = struct.Struct(f"<Q{name_count}d"), 16 + 4 * name_count
+        for step, *values in form.iter_unpack(payload[begin : begin + step_count * form.size]):
+            record.points.extend((name, step, value) for name, value in zip(found, values, strict=True))
 
 
 def _text(payload, at, form):

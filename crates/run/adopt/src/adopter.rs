@@ -10,7 +10,7 @@ use trackway_checkpoint::{CheckpointError, CheckpointRoot, Commit, ErrorKind, Fo
 use trackway_core::{Clock, Ids, Step};
 use trackway_formats::checkpoint_origin::ORIGIN_FILE_NAME;
 use trackway_formats::writers::{OwnCheckpoint, ShownBy};
-use trackway_layouts::{Answer, Entry, Fingerprint, Observation, Recognised, Settling, Wholeness};
+use trackway_layouts::{Answer, Because, Fingerprint, Observation, Recognised, Wholeness};
 
 use crate::commit::committed::{Commits, default_beside, not_adopted};
 use crate::commit::complete::{
@@ -22,10 +22,11 @@ use crate::commit::lost::{LostValues, lost_in};
 use crate::commit::order::{Order, put_in_order};
 use crate::commit::weights::same_tensors;
 use crate::find::candidate::{Candidate, Content};
-use crate::find::parts::{Compared, compared};
+use crate::find::parts::{StateChange, compared};
 use crate::find::patterns::holds_a_training;
 use crate::find::places::Place;
 use crate::look::{Adopted, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
+use crate::path_record::PathRecord;
 use crate::put_back::own::OwnCheckpoints;
 use crate::writers::owner::{Evidence, Owner, beyond, owner, owner_of_all};
 use crate::writers::sightings::{WriterEvidence, WrittenFile};
@@ -34,100 +35,54 @@ use crate::writers::steps::{SOON_NS, TICK_NS};
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
 const FREE_PER_BYTE: u64 = 10;
 
-/// Later checkpoints wait for one that is not yet known to be complete for at most so many looks, more than it takes where nothing can be
-/// checked.
-const AWAITED_LOOKS_MAX: u32 = 15;
-
 /// So many of the last commits are known again under another name.
 const COMMITTED_MAX: usize = 16;
 
-/// What is known of a path.
-struct Known {
-    settling: Settling,
-    /// The state that needs nothing more: committed, given up, or there before the attempt.
-    done: Option<Fingerprint>,
-    /// The files of that state, of what is one file or several.
-    done_files: Vec<Entry>,
-    /// Why it could not be looked into the last time.
-    refused: Option<String>,
-    /// How many looks since its last commit let later ones wait for it.
-    awaited_looks: u32,
-    /// The state that is not shown to be the attempt's.
-    not_own: Option<Fingerprint>,
-    /// The state that was not shown to be the attempt's by one look.
-    doubted: Option<Fingerprint>,
-    /// When the state in `done` was looked at, in nanoseconds since 1970: what was seen before is of it or of an earlier one.
-    since_ns: i64,
-    /// The state at the last look.
-    last: Option<State>,
-    /// When a state before that one was last seen finished, in nanoseconds since 1970.
-    finished_ns: i64,
-}
-
-/// A state of a path at a look.
-#[derive(Clone, Copy)]
-struct State {
-    fingerprint: Fingerprint,
-    /// When the look began, in nanoseconds since 1970.
-    at_ns: i64,
-    /// Whether it was whole, and not open for writing.
-    is_finished: bool,
-}
-
-impl Known {
-    fn new(quiet_ns: u64, since_ns: i64) -> Self {
-        let settling = Settling::new(quiet_ns);
-        Self {
-            settling,
-            done: None,
-            done_files: Vec::new(),
-            refused: None,
-            awaited_looks: 0,
-            not_own: None,
-            doubted: None,
-            since_ns,
-            last: None,
-            finished_ns: 0,
-        }
-    }
-
-    /// A look at `at_ns` finds this state. One that needs nothing more, and was there before the first look, was written by no one then.
-    fn is_seen(&mut self, fingerprint: Fingerprint, at_ns: i64) {
-        let is_finished = match self.last {
-            Some(last) if last.fingerprint == fingerprint => last.is_finished,
-            Some(last) => {
-                if last.is_finished {
-                    self.finished_ns = last.at_ns;
-                }
-                false
-            }
-            None => self.done == Some(fingerprint),
-        };
-        self.last = Some(State { fingerprint, at_ns, is_finished });
-    }
-
-    /// This state needs nothing more. While it was copied and committed the next one may have been begun.
-    fn is_done(&mut self, candidate: &Candidate, at_ns: i64) {
-        let fingerprint = candidate.fingerprint();
-        let seen = self.last.filter(|last| Some(last.fingerprint) == fingerprint);
-        (self.done, self.since_ns) = (fingerprint, seen.map_or(at_ns, |seen| seen.at_ns));
-        self.done_files = if candidate.is_folder { Vec::new() } else { candidate.files().to_vec() };
-    }
-
-    /// Says once, while it is the same, why a path is not looked into.
-    fn refuse(&mut self, path: String, why: String, look: &mut Look) {
-        if self.refused.as_ref() != Some(&why) {
-            self.refused = Some(why.clone());
-            look.not_adopted.push(NotAdopted { path, why });
-        }
-    }
-}
-
 /// What a look found at a path.
-enum Found {
+enum WriteStage {
     Complete(Box<Complete>),
     /// It is written, and becomes complete if it does not change.
     Settling(Order),
+}
+
+/// A state of a place, and what is known of it without a look into its files.
+struct WrittenState {
+    /// The path as the patterns show it.
+    shown: String,
+    candidate: Candidate,
+    fingerprint: Fingerprint,
+    /// When it was last written to, in nanoseconds since 1970.
+    modified_ns: i64,
+    /// Where its files are, without links.
+    real_paths: Vec<PathBuf>,
+    /// The step of a report that it is complete, where there is one.
+    reported: Option<Option<Step>>,
+    /// The step of the training at that time.
+    reached: Option<Step>,
+    /// What of it is of a save before.
+    mixed: Option<String>,
+}
+
+impl WrittenState {
+    fn observation(&self, wholeness: Wholeness, facts: &Facts<'_>) -> Observation {
+        let files = self.candidate.files();
+        let inodes: Vec<(u64, u64)> = files.iter().map(|file| (file.device, file.inode)).collect();
+        let is_renamed = |path: &PathBuf| facts.saves.is_renamed(path, self.modified_ns);
+        Observation {
+            at_ns: facts.at_ns,
+            fingerprint: Some(self.fingerprint),
+            wholeness,
+            is_open_for_writing: (facts.is_open_for_writing)(&inodes),
+            reported_complete: self.reported.is_some(),
+            renamed_into_place: self.real_paths.iter().all(is_renamed),
+            writers_ended: facts.writers_ended,
+        }
+    }
+
+    /// Its place in the order of the log. `step`: what its files say.
+    fn order(&self, step: Option<Step>) -> Order {
+        Order { step: step.or(self.reached), modified_ns: self.modified_ns }
+    }
 }
 
 /// Follows the checkpoints that one attempt writes.
@@ -137,7 +92,7 @@ pub struct Adopter {
     ids: Arc<dyn Ids>,
     /// Claimed by the first commit, so that a script without checkpoints leaves no root.
     root: Option<CheckpointRoot>,
-    known: BTreeMap<PathBuf, Known>,
+    known: BTreeMap<PathBuf, PathRecord>,
     /// The last one that was committed.
     newest: Option<Order>,
     is_fenced: bool,
@@ -187,7 +142,7 @@ impl Adopter {
         for place in there {
             let all: Vec<Candidate> = place.paths().filter_map(|path| Candidate::at(&path).ok()?).collect();
             for candidate in &all {
-                known.insert(candidate.path.clone(), Known::new(spec.quiet_ns, since_ns));
+                known.insert(candidate.path.clone(), PathRecord::new(spec.quiet_ns, since_ns));
             }
             // Of several files each may turn out to be one for itself.
             let together = Candidate::of(place).ok().flatten().filter(|_| !place.beside.is_empty());
@@ -197,8 +152,9 @@ impl Adopter {
                 known.get_mut(&candidate.path).expect("it was just made").is_done(candidate, since_ns);
             }
             if let Some(together) = together {
-                let first =
-                    known.entry(place.path.clone()).or_insert_with(|| Known::new(spec.quiet_ns, since_ns));
+                let first = known
+                    .entry(place.path.clone())
+                    .or_insert_with(|| PathRecord::new(spec.quiet_ns, since_ns));
                 first.done = together.fingerprint().filter(|_| needs_nothing(&together));
                 first.done_files = left_alone.iter().flat_map(|it| it.files()).cloned().collect();
             }
@@ -252,8 +208,8 @@ impl Adopter {
             let places = if self.is_apart(&place) { place.apart() } else { vec![place] };
             for place in places {
                 match self.observe(&place, facts, &mut look) {
-                    Some(Found::Complete(one)) => complete.push(*one),
-                    Some(Found::Settling(order)) => settling.push(order),
+                    Some(WriteStage::Complete(one)) => complete.push(*one),
+                    Some(WriteStage::Settling(order)) => settling.push(order),
                     None => {}
                 }
             }
@@ -292,10 +248,43 @@ impl Adopter {
     }
 
     /// Looks at one place, for what is not committed yet.
-    fn observe(&mut self, place: &Place, facts: &Facts<'_>, look: &mut Look) -> Option<Found> {
+    fn observe(&mut self, place: &Place, facts: &Facts<'_>, look: &mut Look) -> Option<WriteStage> {
+        let state = self.state_to_judge(place, facts, look)?;
+        let content = state.candidate.content();
+        let wholeness = self.wholeness(&state, &content, look)?;
+        let owner = self.owner(&state, &content.recognised, facts);
+        self.learn(&state, &content.recognised, owner.as_ref(), facts.step_slack);
+        let is_own = owner.as_ref().is_none_or(|owner| owner.shown_by().is_some());
+        let seen = state.observation(wholeness, facts);
+        let known = self.known.get_mut(&place.path).expect("it was just made");
+        match known.answer(&seen) {
+            Answer::Complete { because } => self.complete(state, content, owner, because, facts, look),
+            Answer::Torn { .. } if !is_own => {
+                known.not_own = Some(state.fingerprint);
+                None
+            }
+            Answer::Torn { what } => {
+                known.is_done(&state.candidate, self.clock.now().as_nanos());
+                let why = format!("it is not whole: {what}");
+                look.not_adopted.push(NotAdopted { path: state.shown, why });
+                None
+            }
+            // Nothing of the attempt's waits for what others write.
+            Answer::Wait { .. } if !is_own => None,
+            Answer::Wait { .. } => {
+                look.is_waiting = true;
+                let order = state.order(content.recognised.step);
+                known.is_awaited(&seen).then_some(WriteStage::Settling(order))
+            }
+            Answer::Gone => None,
+        }
+    }
+
+    /// The state of a place where it is to be judged: one that is neither done with, nor never committed, nor known to be another's.
+    fn state_to_judge(&mut self, place: &Place, facts: &Facts<'_>, look: &mut Look) -> Option<WrittenState> {
         let (path, quiet_ns) = (place.path.as_path(), self.spec.quiet_ns);
         let looked_ns = self.clock.now().as_nanos();
-        let known = self.known.entry(path.to_owned()).or_insert_with(|| Known::new(quiet_ns, 0));
+        let known = self.known.entry(path.to_owned()).or_insert_with(|| PathRecord::new(quiet_ns, 0));
         let shown = self.spec.patterns.shown(path);
         let candidate = match Candidate::of(place) {
             Ok(candidate) => candidate?,
@@ -310,114 +299,98 @@ impl Adopter {
             return None;
         }
         let mixed = match compared(&known.done_files, candidate.files()) {
-            Compared::New => None,
-            Compared::Known => return None,
-            Compared::Added if known.done.is_some() => {
+            StateChange::New => None,
+            StateChange::Known => return None,
+            StateChange::Added if known.done.is_some() => {
                 known.is_done(&candidate, self.clock.now().as_nanos());
                 return None;
             }
-            Compared::Added => Some("a file of it is that of a save before".to_owned()),
-            Compared::Mixed(what) => Some(what),
+            StateChange::Added => Some("a file of it is that of a save before".to_owned()),
+            StateChange::Mixed(what) => Some(what),
         };
         if let Some(why) = never_committed(&candidate) {
             known.refuse(shown, why, look);
             return None;
         }
         let modified_ns = candidate.modified_ns();
-        let real: Vec<PathBuf> = place.paths().map(|path| real_path(&path)).collect();
-        let reported = real.iter().find_map(|path| facts.saves.reported(path, modified_ns));
+        let real_paths: Vec<PathBuf> = place.paths().map(|path| real_path(&path)).collect();
+        let reported = real_paths.iter().find_map(|path| facts.saves.reported(path, modified_ns));
         if known.not_own == Some(fingerprint) && reported.is_none() {
             return None;
         }
-        let content = candidate.content();
-        let wholeness = match content.wholeness(&candidate) {
+        let reached = (facts.step_when_written)(modified_ns);
+        Some(WrittenState {
+            shown,
+            candidate,
+            fingerprint,
+            modified_ns,
+            real_paths,
+            reported,
+            reached,
+            mixed,
+        })
+    }
+
+    /// Whether the state is whole, by its content and by the files that it should have. None: it cannot be looked into.
+    fn wholeness(&mut self, state: &WrittenState, content: &Content, look: &mut Look) -> Option<Wholeness> {
+        let known = self.known.get_mut(&state.candidate.path).expect("it was just made");
+        let wholeness = match content.wholeness(&state.candidate) {
             Ok(wholeness) => wholeness,
             Err(why) => {
-                known.refuse(shown, why, look);
+                known.refuse(state.shown.clone(), why, look);
                 return None;
             }
         };
         known.refused = None;
-        let lacks = mixed.or_else(|| self.families.missing(&shown, &candidate.beside));
-        let wholeness = match lacks {
+        let missing = || self.families.missing(&state.shown, &state.candidate.beside);
+        let lacks = state.mixed.clone().or_else(missing);
+        Some(match lacks {
             Some(what) if !matches!(wholeness, Wholeness::Torn { .. }) => Wholeness::Unfinished { what },
             _ => wholeness,
-        };
-        let reached = (facts.step_when_written)(modified_ns);
-        let owner = self.owner(&candidate, &content.recognised, reported.is_some(), reached, facts);
-        self.learn(&candidate, &content.recognised, reached, owner.as_ref(), facts.step_slack);
-        let known = self.known.get_mut(path).expect("it was just made");
+        })
+    }
+
+    /// What follows for a state that is complete: it is to be committed, is looked at once more, or is not the attempt's.
+    fn complete(
+        &mut self,
+        state: WrittenState,
+        content: Content,
+        owner: Option<Owner>,
+        because: Because,
+        facts: &Facts<'_>,
+        look: &mut Look,
+    ) -> Option<WriteStage> {
+        let Content { recognised, parts, .. } = content;
+        // The model of a state that was cut off.
+        if self.spec.patterns.is_detecting() && !holds_a_training(&recognised) {
+            return None;
+        }
+        let known = self.known.get_mut(&state.candidate.path).expect("it was just made");
         let is_own = owner.as_ref().is_none_or(|owner| owner.shown_by().is_some());
-        let inodes: Vec<(u64, u64)> =
-            candidate.files().iter().map(|file| (file.device, file.inode)).collect();
-        let seen = Observation {
-            at_ns: facts.at_ns,
-            fingerprint: Some(fingerprint),
-            wholeness,
-            is_open_for_writing: (facts.is_open_for_writing)(&inodes),
-            reported_complete: reported.is_some(),
-            renamed_into_place: real.iter().all(|path| facts.saves.is_renamed(path, modified_ns)),
-            writers_ended: facts.writers_ended,
+        // Who wrote is looked at from time to time: what speaks for the attempt may be seen only after the file.
+        let is_doubted = !is_own && known.doubted != Some(state.fingerprint) && !facts.writers_ended;
+        let Some(owner) = owner.filter(|_| !is_doubted) else {
+            known.doubted = Some(state.fingerprint).filter(|_| !is_own);
+            look.is_waiting = true;
+            return Some(WriteStage::Settling(state.order(recognised.step)));
         };
-        if let Some(last) = &mut known.last {
-            last.is_finished =
-                matches!(seen.wholeness, Wholeness::Whole { .. }) && seen.is_open_for_writing != Some(true);
-        }
-        match known.settling.observe(&seen) {
-            Answer::Complete { because } => {
-                let Content { recognised, parts, .. } = content;
-                // The model of a state that was cut off.
-                if self.spec.patterns.is_detecting() && !holds_a_training(&recognised) {
-                    return None;
-                }
-                // Who wrote is looked at from time to time: what speaks for the attempt may be seen only after the file.
-                let is_doubted = !is_own && known.doubted != Some(fingerprint) && !facts.writers_ended;
-                let is_early = owner.is_none() || is_doubted;
-                let Some(owner) = owner.filter(|_| !is_early) else {
-                    known.doubted = Some(fingerprint).filter(|_| !is_own);
-                    look.is_waiting = true;
-                    return Some(Found::Settling(Order { step: recognised.step.or(reached), modified_ns }));
-                };
-                let Some(shown_by) = owner.shown_by() else {
-                    known.not_own = Some(fingerprint);
-                    let is_others = matches!(owner, Owner::Other { .. });
-                    let why = owner.reason().unwrap_or_default();
-                    look.not_own.push(NotOwn { path: shown, step: recognised.step, is_others, why });
-                    return None;
-                };
-                let (step, step_origin) = step_of(&recognised, reported.flatten(), || {
-                    let earliest = (facts.step_when_written)(modified_ns.saturating_sub(2 * TICK_NS));
-                    let named = named_in_tick(&candidate.name, earliest, reached);
-                    named.or_else(|| self.regular_step(modified_ns, facts)).or(reached)
-                });
-                let reached = (facts.step_when_written)(modified_ns.saturating_add(SOON_NS - TICK_NS));
-                let one =
-                    Complete { candidate, recognised, parts, because, step, step_origin, reached, shown_by };
-                Some(Found::Complete(Box::new(one)))
-            }
-            Answer::Torn { .. } if !is_own => {
-                known.not_own = Some(fingerprint);
-                None
-            }
-            Answer::Torn { what } => {
-                known.is_done(&candidate, self.clock.now().as_nanos());
-                look.not_adopted.push(NotAdopted { path: shown, why: format!("it is not whole: {what}") });
-                None
-            }
-            // Nothing of the attempt's waits for what others write.
-            Answer::Wait { .. } if !is_own => None,
-            Answer::Wait { .. } => {
-                look.is_waiting = true;
-                let is_written =
-                    matches!(seen.wholeness, Wholeness::Whole { .. } | Wholeness::CannotTell { .. })
-                        && seen.is_open_for_writing != Some(true);
-                known.awaited_looks += u32::from(is_written);
-                let is_awaited = is_written && known.awaited_looks <= AWAITED_LOOKS_MAX;
-                let step = content.recognised.step.or(reached);
-                is_awaited.then_some(Found::Settling(Order { step, modified_ns }))
-            }
-            Answer::Gone => None,
-        }
+        let Some(shown_by) = owner.shown_by() else {
+            known.not_own = Some(state.fingerprint);
+            let is_others = matches!(owner, Owner::Other { .. });
+            let why = owner.reason().unwrap_or_default();
+            look.not_own.push(NotOwn { path: state.shown, step: recognised.step, is_others, why });
+            return None;
+        };
+        let (modified_ns, reached) = (state.modified_ns, state.reached);
+        let (step, step_origin) = step_of(&recognised, state.reported.flatten(), || {
+            let earliest = (facts.step_when_written)(modified_ns.saturating_sub(2 * TICK_NS));
+            let named = named_in_tick(&state.candidate.name, earliest, reached);
+            named.or_else(|| self.regular_step(modified_ns, facts)).or(reached)
+        });
+        let reached = (facts.step_when_written)(modified_ns.saturating_add(SOON_NS - TICK_NS));
+        let candidate = state.candidate;
+        let one = Complete { candidate, recognised, parts, because, step, step_origin, reached, shown_by };
+        Some(WriteStage::Complete(Box::new(one)))
     }
 
     /// The step of a save that is one of several at equal distances. A script may save a step right before it records it.
@@ -428,19 +401,13 @@ impl Adopter {
     }
 
     /// Whose it is, by what is known of who wrote it: of several files each must be the attempt's. None: it has to be looked at once more.
-    fn owner(
-        &self,
-        candidate: &Candidate,
-        recognised: &Recognised,
-        reported: bool,
-        reached: Option<Step>,
-        facts: &Facts<'_>,
-    ) -> Option<Owner> {
+    fn owner(&self, state: &WrittenState, recognised: &Recognised, facts: &Facts<'_>) -> Option<Owner> {
+        let WrittenState { candidate, reached, .. } = state;
         let known = self.known.get(&candidate.path);
         let (since_ns, finished_ns) = known.map_or((0, 0), |known| (known.since_ns, known.finished_ns));
-        let is_named = !self.spec.patterns.is_detecting();
+        let (is_named, reported) = (!self.spec.patterns.is_detecting(), state.reported.is_some());
         let step = recognised.step.filter(|_| self.steps_agree);
-        let beyond = step.and_then(|step| beyond(step, reached, facts.step_slack));
+        let beyond = step.and_then(|step| beyond(step, *reached, facts.step_slack));
         let judge = |files: &[WrittenFile]| {
             let WriterEvidence { kernel, open, company, less } = (facts.writers)(files, since_ns);
             owner(&Evidence { reported, kernel, open, company, less, beyond, is_named })
@@ -454,22 +421,15 @@ impl Adopter {
     }
 
     /// Remembers what is the attempt's own, and whether its steps are those that it prints.
-    fn learn(
-        &mut self,
-        candidate: &Candidate,
-        recognised: &Recognised,
-        reached: Option<Step>,
-        owner: Option<&Owner>,
-        slack: Step,
-    ) {
+    fn learn(&mut self, state: &WrittenState, recognised: &Recognised, owner: Option<&Owner>, slack: Step) {
         let Some(owner) = owner else { return };
-        let shown = self.spec.patterns.shown(&candidate.path);
+        let (candidate, shown) = (&state.candidate, state.shown.clone());
         match owner.shown_by().filter(|_| owner.is_seen()) {
             Some(by) => self.own.put(shown, by, candidate),
             None => self.own.drop_changed(&shown, candidate),
         }
         let is_certain = matches!(owner.shown_by(), Some(ShownBy::Report | ShownBy::Kernel | ShownBy::Open));
-        if let Some((step, reached)) = recognised.step.zip(reached).filter(|_| is_certain) {
+        if let Some((step, reached)) = recognised.step.zip(state.reached).filter(|_| is_certain) {
             let is_near = beyond(step, Some(reached), slack).is_none();
             self.steps_agree = is_near && step.saturating_mul(2) >= reached;
         }

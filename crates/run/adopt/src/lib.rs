@@ -12,6 +12,7 @@ mod commit;
 mod find;
 mod idle;
 mod look;
+mod path_record;
 mod put_back;
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,7 @@ pub use idle::{processor_time, yield_to_others};
 pub use look::{Adopted, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
 pub use put_back::history::{History, Past};
 pub use put_back::links::link_as_written;
-pub use put_back::restore::{Cleared, Clearing, MovedAside, RestoreError, Restored, origin_of};
+pub use put_back::restore::{Cleared, Clearing, MovedAside, RestoreError, RestoredCheckpoint, origin_of};
 pub use writers::amounts::{Amount, Less};
 pub use writers::owner::{Company, Evidence, Owner, Writers, owner};
 pub use writers::sightings::{How, Sightings, Who, WriterEvidence, WrittenFile};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, Timestamp};
+use trackway_core::{AttemptId, BoxError, Timestamp};
 use trackway_redact::Redactor;
 
 use crate::{AttemptChannel, ExitRecord, LaunchSpec, Offer, StackDump};
@@ -88,7 +88,7 @@ pub trait Launcher: Send + Sync {
     /// # Errors
     /// [`LaunchError::Unavailable`] where its processes cannot be seen from here.
     fn stacks(&self, _placement: &Placement) -> Result<StackDump, LaunchError> {
-        let why = "it cannot see the processes of an attempt".to_owned();
+        let why = "it cannot see the processes of an attempt".into();
         Err(LaunchError::Unavailable { launcher: self.name(), what: "read the stacks", why })
     }
 }
@@ -256,7 +256,12 @@ pub enum LaunchError {
     #[error("cannot launch attempt `{attempt}`: {why}")]
     Refused { attempt: String, why: String },
     #[error("the `{launcher}` launcher could not {what}: {why}")]
-    Unavailable { launcher: &'static str, what: &'static str, why: String },
+    Unavailable {
+        launcher: &'static str,
+        what: &'static str,
+        #[source]
+        why: BoxError,
+    },
     #[error("could not {what} `{path}`")]
     File { what: &'static str, path: PathBuf, source: std::io::Error },
     #[error("a placement of launcher `{found}` was given to launcher `{expected}`")]

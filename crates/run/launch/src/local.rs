@@ -15,7 +15,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, Clock as _};
+use trackway_core::{AttemptId, BoxError, Clock as _};
 use trackway_files::{TempFile, if_there};
 use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
@@ -39,6 +39,9 @@ pub const SHIM_COMMAND: &str = "__shim";
 
 /// A look costs a few reads in `/proc`, and [`Launcher::wait`] returns as soon as the shim ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// So long a second stop waits for the shim to read the first one, looking so often.
+const REQUEST_MILLIS_MAX: u64 = 5_000;
+const REQUEST_NAP_MILLIS: u64 = 5;
 
 /// Starts attempts as processes of this machine, each with a shim.
 #[derive(Debug, Clone)]
@@ -445,15 +448,41 @@ fn stop_through_shim(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
     let asked = if first == Signal::SIGKILL { Signal::SIGTERM } else { first };
     match PidFd::open(place.shim)? {
         Some(shim) => {
-            shim.signal(asked as i32, Some(grace_millis))?;
-            let stat = ProcessStat::read(place.shim.pid)?;
-            if !stat.is_some_and(|stat| place.shim.matches(&stat) && matches!(stat.state, 'T' | 't')) {
-                return Ok(());
-            }
-            // It is stopped and would not see the request. It passes this signal on, so it is sent only where it is needed.
-            shim.signal(Signal::SIGCONT as i32, None)
+            // The kernel keeps one of each signal: a second request that meets the first one unread is lost, and with it that it is a kill.
+            wait_until_read(place, &shim, asked)?;
+            send(&shim, asked, Some(grace_millis))?;
+            continue_stopped(place, &shim)
         }
         None => Ok(()),
+    }
+}
+
+/// Waits until the shim has read a request, at most for `REQUEST_MILLIS_MAX`: it answers whatever it does within milliseconds.
+fn wait_until_read(place: &LocalPlace, shim: &PidFd, request: Signal) -> io::Result<()> {
+    for _ in 0..REQUEST_MILLIS_MAX / REQUEST_NAP_MILLIS {
+        if !place.shim.has_pending(request)? {
+            break;
+        }
+        continue_stopped(place, shim)?;
+        std::thread::sleep(Duration::from_millis(REQUEST_NAP_MILLIS));
+    }
+    Ok(())
+}
+
+/// A stopped shim would not see a request. It passes this signal on, so it is sent only where it is needed.
+fn continue_stopped(place: &LocalPlace, shim: &PidFd) -> io::Result<()> {
+    let stat = ProcessStat::read(place.shim.pid)?;
+    match stat.is_some_and(|stat| place.shim.matches(&stat) && matches!(stat.state, 'T' | 't')) {
+        true => send(shim, Signal::SIGCONT, None),
+        false => Ok(()),
+    }
+}
+
+/// Sends a signal to a process. One that has ended meanwhile has nothing left to stop.
+fn send(shim: &PidFd, signal: Signal, value: Option<i32>) -> io::Result<()> {
+    match shim.signal(signal as i32, value) {
+        Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(()),
+        sent => sent,
     }
 }
 
@@ -462,16 +491,33 @@ fn stop_unsupervised(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
     let (signal, _) = mode.first_signal();
     for process in survivors(place)? {
         if let Some(handle) = PidFd::open(process.identity())? {
-            handle.signal(signal as i32, None)?;
+            send(&handle, signal, None)?;
         }
     }
     Ok(())
 }
 
-fn unavailable(what: &'static str, why: impl ToString) -> LaunchError {
-    LaunchError::Unavailable { launcher: NAME, what, why: why.to_string() }
+fn unavailable(what: &'static str, why: impl Into<BoxError>) -> LaunchError {
+    LaunchError::Unavailable { launcher: NAME, what, why: why.into() }
 }
 
 fn file_error(what: &'static str, path: PathBuf, source: io::Error) -> LaunchError {
     LaunchError::File { what, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a request to a shim that ended while it was waited for does not fail.
+    #[test]
+    fn a_request_to_an_ended_shim_is_done() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let identity = ProcessIdentity::of(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
+        let shim = PidFd::open(identity).unwrap().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(shim.signal(Signal::SIGTERM as i32, None).is_err());
+        send(&shim, Signal::SIGTERM, Some(1)).unwrap();
+    }
 }

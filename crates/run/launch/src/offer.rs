@@ -220,7 +220,9 @@ impl Offer {
         self.host.is_none()
     }
 
-    fn place(&self) -> String {
+    /// Its machine, as it is shown.
+    #[must_use]
+    pub fn place(&self) -> String {
         self.host.as_ref().map_or_else(|| "its largest machine".to_owned(), |host| format!("`{host}`"))
     }
 

@@ -10,7 +10,9 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
+use trackway_files::if_there;
 
 /// A line of `/proc/PID/stat` is shorter.
 const LINE_BYTES_MAX: usize = 2048;
@@ -107,19 +109,24 @@ impl ProcessStat {
     pub fn parse(line: &str) -> Option<Self> {
         let (pid, rest) = line.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // The kernel numbers the fields from 1, and the state is the third.
-        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        // The kernel numbers the fields from 1, and the state is the third. Every process of the machine is looked at:
+        // they are read in their order, as far as they are needed.
+        let (mut fields, mut next) = (rest.split_ascii_whitespace(), 3);
+        let mut field = |number: usize| {
+            let skipped = number.checked_sub(next)?;
+            next = number + 1;
+            fields.nth(skipped)
+        };
         Some(Self {
             pid: pid.trim().parse().ok()?,
             name: name.to_owned(),
-            state: fields.first()?.chars().next()?,
-            parent: fields.get(1)?.parse().ok()?,
-            session: fields.get(3)?.parse().ok()?,
-            start_ticks: number(22)?,
-            cpu_ticks: number(14)? + number(15)?,
-            threads: number(20)?,
-            resident_pages: number(24)?,
+            state: field(3)?.chars().next()?,
+            parent: field(4)?.parse().ok()?,
+            session: field(6)?.parse().ok()?,
+            cpu_ticks: field(14)?.parse::<u64>().ok()? + field(15)?.parse::<u64>().ok()?,
+            threads: field(20)?.parse().ok()?,
+            start_ticks: field(22)?.parse().ok()?,
+            resident_pages: field(24)?.parse().ok()?,
         })
     }
 
@@ -162,9 +169,28 @@ impl ProcessIdentity {
         Ok(ProcessStat::read(self.pid)?.is_some_and(|stat| self.matches(&stat)))
     }
 
+    /// Whether this signal was sent to the process and waits to be read by it.
+    pub(crate) fn has_pending(&self, signal: Signal) -> io::Result<bool> {
+        let status = match std::fs::read(format!("/proc/{}/status", self.pid)) {
+            // It ended between the opening and the reading.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
+            read => if_there(read)?,
+        };
+        // Its name may be any bytes.
+        let is_pending = |status: Vec<u8>| is_pending(&String::from_utf8_lossy(&status), signal);
+        Ok(status.is_some_and(is_pending) && self.is_alive()?)
+    }
+
     pub(crate) fn matches(&self, stat: &ProcessStat) -> bool {
         stat.pid == self.pid && stat.start_ticks == self.start_ticks && !stat.has_ended()
     }
+}
+
+/// Whether `/proc/PID/status` names a signal as one that the process as a whole has not read: bit n - 1 for signal n.
+fn is_pending(status: &str, signal: Signal) -> bool {
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    let bits = pending.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    bits.is_some_and(|bits| bits >> (signal as i32 - 1) & 1 == 1)
 }
 
 /// A line of `/proc`, by one read: every process of the machine is looked at, and a read of a whole file takes five
@@ -322,6 +348,27 @@ mod tests {
             boot_id: boot_id.into(),
             pid_namespace: pid_namespace.into(),
         }
+    }
+
+    /// Proves that a signal which a stopped process has not read is seen as pending, another one and one of an ended process are not.
+    #[test]
+    fn unread_signals_are_pending() {
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let send = |signal| nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).unwrap();
+        let process = ProcessIdentity::of(pid).unwrap().unwrap();
+        let is_stopped = || ProcessStat::read(pid).unwrap().is_some_and(|stat| stat.state == 'T');
+        send(Signal::SIGSTOP);
+        while !is_stopped() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!process.has_pending(Signal::SIGTERM).unwrap());
+        send(Signal::SIGTERM);
+        assert!(process.has_pending(Signal::SIGTERM).unwrap());
+        assert!(!process.has_pending(Signal::SIGINT).unwrap());
+        send(Signal::SIGCONT);
+        child.wait().unwrap();
+        assert!(!process.has_pending(Signal::SIGTERM).unwrap());
     }
 
     /// Proves that a name with blanks and parentheses does not shift the fields, and that garbage is refused.

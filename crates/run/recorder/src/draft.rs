@@ -179,7 +179,7 @@ impl Inner {
         slot.asks.busy.fetch_add(1, Ordering::Relaxed);
         if once(&slot.reported.skipped) {
             let why = "the previous checkpoint is still being written";
-            slot.tell(EventKind::CheckpointSkipped, Some(step), &[("why", why)]);
+            slot.record_event(EventKind::CheckpointSkipped, Some(step), &[("why", why)]);
         }
     }
 
@@ -189,7 +189,7 @@ impl Inner {
         for outcome in saver.close(self.last_save_wait()) {
             if matches!(outcome.end, SaveEnd::Abandoned) {
                 let why = "the process exits before it is committed";
-                slot.tell(EventKind::CheckpointAbandoned, Some(outcome.step), &[("why", why)]);
+                slot.record_event(EventKind::CheckpointAbandoned, Some(outcome.step), &[("why", why)]);
             }
         }
     }

@@ -32,7 +32,7 @@ impl Inner {
             ("digest", digest.as_str()),
             ("trace", trace.as_str()),
         ];
-        self.slot().tell(EventKind::Exception, None, &fields);
+        self.slot().record_event(EventKind::Exception, None, &fields);
     }
 }
 

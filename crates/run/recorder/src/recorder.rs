@@ -18,7 +18,7 @@ use crate::checkpoints::cost::SaveCost;
 use crate::data_rung::{CountRows, DataRung};
 use crate::process::control::ControlReader;
 use crate::process::inner::Inner;
-use crate::process::pending::Asked;
+use crate::process::pending::CheckpointRequest;
 use crate::process::root::Root;
 use crate::process::{ProcessSlot, SlotChain, once};
 use crate::segment_writer::SegmentWriter;
@@ -95,7 +95,11 @@ impl Recorder {
             && let Ok(group) = group
         {
             let fields = [("rank", group.rank().to_string()), ("world_size", group.world_size().to_string())];
-            self.tell(EventKind::Rank, None, &fields.each_ref().map(|(name, value)| (*name, value.as_str())));
+            self.record_event(
+                EventKind::Rank,
+                None,
+                &fields.each_ref().map(|(name, value)| (*name, value.as_str())),
+            );
         }
     }
 
@@ -103,7 +107,11 @@ impl Recorder {
     fn report_unreadable(&self) {
         let why = self.inner.as_ref().and_then(|inner| inner.settings.skipped_unreadable.clone());
         if let Some(why) = why {
-            self.tell(EventKind::SkipBatchesUnreadable, None, &[("variable", SKIP_BATCHES), ("why", &why)]);
+            self.record_event(
+                EventKind::SkipBatchesUnreadable,
+                None,
+                &[("variable", SKIP_BATCHES), ("why", &why)],
+            );
         }
     }
 
@@ -181,7 +189,7 @@ impl Recorder {
 
     /// Tags the run; the last value of a name holds.
     pub fn tag(&self, name: &str, value: &str) {
-        self.tell(EventKind::Tag, None, &[("name", name), ("value", value)]);
+        self.record_event(EventKind::Tag, None, &[("name", name), ("value", value)]);
     }
 
     /// Records the loss of a batch from before the model was trained on it: an estimate of how it does on what it has not
@@ -209,7 +217,7 @@ impl Recorder {
         self.inner.as_deref().map(Deref::deref).filter(|inner| inner.settings.checkpoint_root.is_some())
     }
 
-    pub(crate) fn tell(&self, kind: EventKind, step: Option<Step>, fields: &[(&str, &str)]) {
+    pub(crate) fn record_event(&self, kind: EventKind, step: Option<Step>, fields: &[(&str, &str)]) {
         self.event(kind.as_str(), step, fields);
     }
 
@@ -223,7 +231,7 @@ impl Recorder {
     /// too. A process that never calls [`Recorder::should_stop`] must not call this.
     pub fn stop_on_sigterm(&self) {
         if let Err(error) = signal::install() {
-            self.tell(EventKind::SigtermHandlerFailed, None, &[("why", &error.to_string())]);
+            self.record_event(EventKind::SigtermHandlerFailed, None, &[("why", &error.to_string())]);
         }
     }
 
@@ -265,7 +273,7 @@ impl Recorder {
         if slot.moves_to(step, batch) {
             let fields = [("batch", batch.to_string())];
             let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
-            slot.tell(EventKind::DataCursor, Some(step), &fields);
+            slot.record_event(EventKind::DataCursor, Some(step), &fields);
         }
         batch
     }
@@ -430,9 +438,13 @@ impl Recorder {
             Ok(Some((loaded, _))) => {
                 let manifest = loaded.info.manifest_sha256.clone().unwrap_or_default();
                 let step = loaded.step.to_string();
-                self.tell(EventKind::WarmStart, None, &[("step", &step), ("manifest_sha256", &manifest)]);
+                self.record_event(
+                    EventKind::WarmStart,
+                    None,
+                    &[("step", &step), ("manifest_sha256", &manifest)],
+                );
             }
-            Err(error) => self.tell(EventKind::WarmStartFailed, None, &[("why", &error.to_string())]),
+            Err(error) => self.record_event(EventKind::WarmStartFailed, None, &[("why", &error.to_string())]),
         }
         loaded
     }
@@ -457,7 +469,7 @@ impl Recorder {
         if let Some(inner) = &self.inner
             && once(&inner.slot().reported.seed)
         {
-            self.tell(EventKind::SeedTaken, None, &[("seed", &seed.to_string())]);
+            self.record_event(EventKind::SeedTaken, None, &[("seed", &seed.to_string())]);
         }
     }
 
@@ -526,7 +538,7 @@ impl Inner {
     pub(crate) fn hold_in_save_if_requested(&self, slot: &ProcessSlot, step: Step) {
         let here = self.settings.hold_in_save.is_some_and(|at| step >= at);
         if here && once(&slot.reported.held_in_save) {
-            slot.tell(EventKind::HeldInSave, Some(step), &[]);
+            slot.record_event(EventKind::HeldInSave, Some(step), &[]);
             self.hold();
         }
     }
@@ -570,14 +582,14 @@ impl Inner {
                 }
                 Line::Request { id, command: Command::CheckpointNow(reason), why } => {
                     slot.segment.get().control_ack(id, ControlOutcome::Accepted, None);
-                    control.checkpoints.push(Asked { id, reason, why });
+                    control.checkpoints.push(CheckpointRequest { id, reason, why });
                     slot.checkpoint_asked.store(true, Ordering::Relaxed);
                 }
                 Line::Unknown { id } => {
                     slot.segment.get().control_ack(id, ControlOutcome::UnknownCommand, None)
                 }
                 Line::Unreadable { why } => {
-                    slot.tell(EventKind::ControlLineUnreadable, None, &[("why", &why)]);
+                    slot.record_event(EventKind::ControlLineUnreadable, None, &[("why", &why)]);
                 }
             }
         }
@@ -623,7 +635,7 @@ impl Inner {
     }
 
     /// The requests that the save which begins now will answer.
-    pub(crate) fn take_asked(&self, slot: &ProcessSlot) -> Vec<Asked> {
+    pub(crate) fn take_asked(&self, slot: &ProcessSlot) -> Vec<CheckpointRequest> {
         slot.checkpoint_asked.store(false, Ordering::Relaxed);
         std::mem::take(&mut slot.control.get().checkpoints)
     }
@@ -634,7 +646,7 @@ impl Inner {
         slot.last_saved_step.store(step, Ordering::Relaxed);
         slot.epochs.get().saved();
         slot.last_saved_micros.store(now_micros, Ordering::Relaxed);
-        slot.pace.get().goes_on(now_micros, step);
+        slot.pace.get().continues(now_micros, step);
     }
 
     /// Ends the segment of this process, if it has one.

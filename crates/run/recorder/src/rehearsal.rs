@@ -34,7 +34,7 @@ impl Recorder {
         // Facts are plain numbers and strings, so this is always an object with both fields.
         let Ok(value) = serde_json::to_value(fact) else { return };
         let about = value["about"].as_str().unwrap_or_default();
-        self.tell(
+        self.record_event(
             EventKind::RehearsalFacts,
             None,
             &[("about", about), ("facts", &value["facts"].to_string())],
@@ -53,7 +53,7 @@ impl Recorder {
     pub(crate) fn shake_hands(&self, sdk: &str) {
         if self.rehearsal().is_some() {
             let fields = [("sdk", sdk), ("version", env!("CARGO_PKG_VERSION")), ("honours", HONOURED_KINDS)];
-            self.tell(EventKind::RehearsalHandshake, None, &fields);
+            self.record_event(EventKind::RehearsalHandshake, None, &fields);
         }
     }
 }
@@ -70,7 +70,7 @@ impl Inner {
         let Some((mean, target)) = losses.reached(&plan) else { return };
         losses.reported = true;
         let fields = [("loss", &*mean.to_string()), ("target", &*target.to_string())];
-        slot.tell(EventKind::RehearsalTargetReached, Some(step), &fields);
+        slot.record_event(EventKind::RehearsalTargetReached, Some(step), &fields);
         slot.stop_asked.store(true, Ordering::Relaxed);
         slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
     }

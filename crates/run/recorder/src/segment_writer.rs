@@ -61,8 +61,6 @@ pub struct SegmentWriter {
     /// The names of the last metrics, and what is written of those that hold a secret: a loop logs the same names in
     /// the same order.
     names: Vec<(String, Name)>,
-    /// The last values have so many names, and they are the first of these, written as they are. None: that is not so.
-    plain_names: Option<usize>,
     /// All names that were recorded.
     known_names: HashSet<String>,
     /// Values of names beyond [`METRIC_NAMES_MAX`]: the first such name, and how many values.
@@ -75,6 +73,8 @@ pub struct SegmentWriter {
     /// Frames in the buffer that wait for others; none: each call writes.
     waiting: Option<u64>,
     dropped_frames: u64,
+    /// Those of them that a segment names.
+    named_drops: u64,
     unreported_drops: u64,
     last_error: Option<String>,
     /// On the monotonic clock; `None`: at once.
@@ -127,7 +127,6 @@ impl SegmentWriter {
             clock,
             redactor: Redactor::of_this_process(),
             names: Vec::new(),
-            plain_names: None,
             known_names: HashSet::new(),
             nameless: None,
             next_segment_sequence: 0,
@@ -135,6 +134,7 @@ impl SegmentWriter {
             buffer: Vec::new(),
             waiting: None,
             dropped_frames: 0,
+            named_drops: 0,
             unreported_drops: 0,
             last_error: None,
             retry_at_micros: None,
@@ -155,6 +155,12 @@ impl SegmentWriter {
     #[must_use]
     pub fn dropped_frames(&self) -> u64 {
         self.dropped_frames
+    }
+
+    /// Those of them that no segment names: the disk was full to the end.
+    #[must_use]
+    pub fn unnamed_drops(&self) -> u64 {
+        self.dropped_frames - self.named_drops
     }
 
     /// What is recorded up to [`Self::write_held`] is written with as few writes as its size allows: for a writer that
@@ -183,13 +189,27 @@ impl SegmentWriter {
         self.values_at(at, At::Step(step), values);
     }
 
-    /// The same of values with exactly the names of the last ones, in the same order: they are not looked at again.
-    pub fn further_metrics_at(&mut self, at: Timestamp, step: Step, values: &[(impl AsRef<str>, f64)]) {
-        if self.plain_names != Some(values.len()) {
-            return self.metrics_at(at, step, values);
+    /// Values of the same metrics at one step after the other. `values` has those of the first step, then those of the next.
+    pub fn series_at(&mut self, at: Timestamp, names: &[String], steps: &[Step], values: &[f64]) {
+        let count = names.len();
+        if !(1..=MAX_METRICS_PER_FRAME).contains(&count) || !self.are_plain(names.iter().map(String::as_str))
+        {
+            for (step, values) in steps.iter().zip(values.chunks(count.max(1))) {
+                let values: Vec<(&str, f64)> =
+                    names.iter().map(String::as_str).zip(values.iter().copied()).collect();
+                self.metrics_at(at, *step, &values);
+            }
+            return;
         }
-        debug_assert!(values.iter().zip(&self.names).all(|((name, _), (last, _))| name.as_ref() == last));
-        self.append(|encoder, out| encoder.further_metrics(out, at, step, values));
+        let together = Encoder::steps_of_series(count);
+        for (steps, values) in steps.chunks(together).zip(values.chunks(together * count)) {
+            if self.open.as_ref().is_some_and(|open| !open.encoder.has_room_for(count)) {
+                self.close_segment();
+            }
+            self.append_frames(steps.len() as u64, |encoder, out| {
+                encoder.series(out, at, names, steps, values);
+            });
+        }
     }
 
     /// The same at a step of another source, which may be below 0.
@@ -199,11 +219,8 @@ impl SegmentWriter {
     }
 
     fn values_at(&mut self, at: Timestamp, step: At, values: &[(impl AsRef<str>, f64)]) {
-        self.read_names(values);
+        let are_plain = self.are_plain(values.iter().map(|(name, _)| name.as_ref()));
         let names = std::mem::take(&mut self.names);
-        let are_plain = names[..values.len()].iter().all(|(_, name)| matches!(name, Name::AsItIs));
-        self.plain_names =
-            Some(values.len()).filter(|count| are_plain && (1..=MAX_METRICS_PER_FRAME).contains(count));
         if are_plain {
             self.clean_values_at(at, step, values);
         } else {
@@ -231,10 +248,11 @@ impl SegmentWriter {
         }
     }
 
-    /// Looks for secrets in the names that are not those of the last time, and refuses those beyond the bound.
-    fn read_names(&mut self, values: &[(impl AsRef<str>, f64)]) {
-        for (place, (name, _)) in values.iter().enumerate() {
-            let name = name.as_ref();
+    /// Looks for secrets in the names that are not those of the last time, and refuses those beyond the bound. Whether all are written as
+    /// they are.
+    fn are_plain<'n>(&mut self, names: impl ExactSizeIterator<Item = &'n str>) -> bool {
+        let count = names.len();
+        for (place, name) in names.enumerate() {
             if self.names.get(place).is_some_and(|(known, _)| known == name) {
                 continue;
             }
@@ -244,6 +262,7 @@ impl SegmentWriter {
                 None => self.names.push(read),
             }
         }
+        self.names[..count].iter().all(|(_, name)| matches!(name, Name::AsItIs))
     }
 
     fn read_name(&mut self, name: &str) -> Name {
@@ -324,21 +343,26 @@ impl SegmentWriter {
 
     /// Appends what `encode` makes with one write, beginning another segment when this one is full or broken.
     fn append(&mut self, encode: impl Fn(&mut Encoder, &mut Vec<u8>)) {
+        self.append_frames(1, encode);
+    }
+
+    /// The same of what counts as so many frames.
+    fn append_frames(&mut self, count: u64, encode: impl Fn(&mut Encoder, &mut Vec<u8>)) {
         // Twice at most: once in the open segment, once in the one after it.
         for _ in 0..2 {
             if !self.make_ready() {
                 break;
             }
-            if self.append_here(&encode) {
+            if self.append_here(count, &encode) {
                 return;
             }
         }
-        self.dropped_frames += 1;
-        self.unreported_drops += 1;
+        self.dropped_frames += count;
+        self.unreported_drops += count;
     }
 
     /// Tries the open segment. False: it is gone now, and the frame is not written.
-    fn append_here(&mut self, encode: &impl Fn(&mut Encoder, &mut Vec<u8>)) -> bool {
+    fn append_here(&mut self, count: u64, encode: &impl Fn(&mut Encoder, &mut Vec<u8>)) -> bool {
         let Some(open) = &mut self.open else {
             return false;
         };
@@ -355,7 +379,7 @@ impl SegmentWriter {
             return false;
         }
         if let Some(waiting) = &mut self.waiting {
-            *waiting += 1;
+            *waiting += count;
             if self.buffer.len() >= TOGETHER_BYTES_MAX {
                 self.write_waiting();
             }
@@ -447,6 +471,7 @@ impl SegmentWriter {
             return Err(error);
         }
         open.written_bytes = self.buffer.len() as u64;
+        self.named_drops = self.dropped_frames;
         self.buffer.clear();
         Ok(open)
     }
@@ -503,9 +528,10 @@ impl SegmentWriter {
         self.buffer.clear();
         let close = Close { at: self.clock.now(), dropped_frames: self.dropped_frames };
         open.encoder.close(&mut self.buffer, &close);
-        if open.written_bytes + self.buffer.len() as u64 <= open.max_bytes {
-            // A segment without a close frame reads as one that was cut off; no frame is lost by that.
-            let _ = write_once(&mut open.file, &self.buffer);
+        // A segment without a close frame reads as one that was cut off; no frame is lost by that.
+        let has_room = open.written_bytes + self.buffer.len() as u64 <= open.max_bytes;
+        if has_room && write_once(&mut open.file, &self.buffer).is_ok() {
+            self.named_drops = self.dropped_frames;
         }
     }
 }

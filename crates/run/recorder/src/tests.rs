@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -665,38 +665,68 @@ fn frames_written_together_are_the_same() {
     assert_eq!(points(true), apart);
 }
 
-/// Proves that values with the names of the last ones are recorded as if these had been compared: the same bytes, also
-/// where definitions are repeated, in the next segment, and behind values of other names or at a step below 0.
+/// Every point of a folder's segments, in order, by name and bit for bit; and how large the segments are.
+fn points_of(folder: &Path) -> (Vec<(u64, String, u64)>, u64) {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let (mut points, mut size) = (Vec::new(), 0);
+    for path in paths {
+        let bytes = std::fs::read(path).unwrap();
+        size += bytes.len() as u64;
+        let segment = read_segment(&bytes).unwrap();
+        assert!(segment.close.is_some() && segment.damage.is_empty() && segment.lost_frames == 0);
+        points.extend(
+            segment
+                .metric_points()
+                .map(|point| (point.step, point.name.clone().into_owned(), point.value.to_bits())),
+        );
+    }
+    (points, size)
+}
+
+/// Proves that values of many steps which are recorded as a series give the same points as those that are recorded step by step, in
+/// fewer bytes: of one name and of many, of one step and of many, where a name holds a secret or is one too many, over several segments.
 #[test]
-fn further_values_are_the_same() {
-    let bytes = |further: bool| {
+fn a_series_has_the_same_points() {
+    let record = |is_series: bool| {
         let folder = tempfile::tempdir().unwrap();
-        let info = SegmentInfo { run_id: "r".into(), attempt_id: "a".into(), origin: Origin::Stdout };
+        let info = SegmentInfo { run_id: "r".into(), attempt_id: "a".into(), origin: Origin::Sdk };
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
         let mut writer = SegmentWriter::create(folder.path(), info, Arc::<ManualClock>::clone(&clock));
-        let names: Vec<String> = (0..200).map(|number| format!("measure of layer {number}")).collect();
         writer.hold();
-        for round in 0..60u64 {
-            let values: Vec<(&str, f64)> =
-                names.iter().skip(round as usize).map(|name| (&**name, round as f64)).collect();
-            writer.metrics_at_any_step(clock.now(), -1, &[("early", 1.0)]);
-            for step in 0..600 {
-                match further && step > 0 {
-                    true => writer.further_metrics_at(clock.now(), step, &values),
-                    false => writer.metrics_at(clock.now(), step, &values),
-                }
+        let secret = "aws AKIAQX3LMN7OPQRS2TUV".to_owned();
+        let several = [
+            (vec!["loss".to_owned()], 1),
+            (vec!["loss".to_owned()], 5_000),
+            (vec!["lr".to_owned(), "loss".to_owned()], 3_000),
+            ((0..300).map(|number| format!("measure of layer {number}")).collect(), 70),
+            (vec!["loss".to_owned(), secret], 3),
+        ];
+        // More names than a segment may have, and then more than a process may.
+        let many = (0..METRIC_NAMES_MAX + 5_000).map(|number| format!("m{number}")).collect::<Vec<_>>();
+        let many = many.chunks(2_500).map(|names| (names.to_vec(), 3));
+        for (names, steps) in several.into_iter().chain(many) {
+            let steps: Vec<u64> = (0..steps).collect();
+            let values: Vec<f64> =
+                (0..steps.len() * names.len()).map(|number| -(number as f64) / 7.0).collect();
+            match is_series {
+                true => writer.series_at(clock.now(), &names, &steps, &values),
+                false => steps.iter().zip(values.chunks(names.len())).for_each(|(step, values)| {
+                    let values: Vec<(&str, f64)> =
+                        names.iter().map(String::as_str).zip(values.iter().copied()).collect();
+                    writer.metrics_at(clock.now(), *step, &values);
+                }),
             }
         }
         writer.write_held();
         writer.finish();
-        let mut paths: Vec<PathBuf> =
-            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        paths.sort();
-        paths.iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>()
+        assert_eq!(writer.dropped_frames(), 0);
+        points_of(folder.path())
     };
-    let (compared, further) = (bytes(false), bytes(true));
-    assert!(compared.len() > 1);
-    assert!(compared == further);
+    let ((apart, large), (series, small)) = (record(false), record(true));
+    assert!(apart == series, "{} and {} points", apart.len(), series.len());
+    assert!(small < large, "{small} of {large} bytes");
 }
 
 /// Fills a draft with a state derived from the step, and submits it; false: it was skipped.

@@ -211,6 +211,8 @@ closed_list!(
         SurplusValues = "surplus_values",
         /// Printed values whose comma may be one of decimals or of thousands were not recorded.
         UnclearCommas = "unclear_commas",
+        /// Printed rows of tables with measures were not recorded: nothing shows what each of them is of.
+        UnreadRows = "unread_rows",
         /// Printed settings beyond those that are taken were left out.
         SurplusSettings = "surplus_settings",
         /// Printed values that look like secrets were not recorded.

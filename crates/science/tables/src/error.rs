@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use trackway_core::BoxError;
 use trackway_core::boundary::Contained;
 
 use crate::limits::LINKS_VARIABLE;
@@ -14,8 +15,8 @@ pub enum DataError {
     Missing { set: String, path: String, nearest: Option<String> },
     #[error("data `{set}`: no file matches `{pattern}`; check the pattern against the folder's content")]
     EmptyGlob { set: String, pattern: String },
-    #[error("data `{set}`: invalid pattern `{pattern}`: {message}")]
-    BadGlob { set: String, pattern: String, message: String },
+    #[error("data `{set}`: invalid pattern `{pattern}`: {source}")]
+    BadGlob { set: String, pattern: String, source: BoxError },
     #[error("data `{set}`: the folder `{path}` contains no file (hidden files are ignored)")]
     EmptyFolder { set: String, path: String },
     #[error(
@@ -37,7 +38,12 @@ pub enum DataError {
     #[error("data `{set}`: `{path}` is not a readable {format}: {message}")]
     Corrupt { set: String, path: String, format: &'static str, message: String },
     #[error("data `{set}`: reading `{path}` failed inside Trackway: {panic}; please report this")]
-    Fault { set: String, path: String, panic: Contained },
+    Fault {
+        set: String,
+        path: String,
+        #[source]
+        panic: Contained,
+    },
     #[error("data `{set}`: `{path}` changed while it was being read; try again when nothing writes to it")]
     Changed { set: String, path: String },
     #[error("data `{set}`: `columns` names {named} columns, but the rows of `{path}` have {found}")]

@@ -22,18 +22,18 @@ pub fn merge_counts<K: Ord>(counts: &mut BTreeMap<K, u64>, later: BTreeMap<K, u6
 
 /// How often something was found, and the first few of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found<E> {
+pub struct CountedExamples<E> {
     pub count: u64,
     pub examples: Vec<E>,
 }
 
-impl<E> Default for Found<E> {
+impl<E> Default for CountedExamples<E> {
     fn default() -> Self {
         Self { count: 0, examples: Vec::new() }
     }
 }
 
-impl<E> Found<E> {
+impl<E> CountedExamples<E> {
     /// Counts what was found so many times; the example is made only if there is room for it.
     pub fn add(&mut self, times: u64, example: impl FnOnce() -> E) {
         self.count += times;

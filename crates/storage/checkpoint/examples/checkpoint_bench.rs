@@ -68,12 +68,12 @@ impl Clock for Stopwatch {
 
 /// A commit as far as the disk is concerned: where the files are, and what they are.
 #[derive(Clone, Debug, Default)]
-struct Stored {
+struct StoredCommit {
     folder: PathBuf,
     files: Vec<ManifestFile>,
 }
 
-impl Stored {
+impl StoredCommit {
     /// The save that a folder contains.
     fn open(folder: PathBuf) -> Result<Self, Box<dyn Error>> {
         let files = serde_json::from_slice(&std::fs::read(folder.join(LIST_NAME))?)?;
@@ -176,8 +176,8 @@ struct Bench {
     root: PathBuf,
     groups: [Group; 3],
     size_bytes: u64,
-    saver: BackgroundSaver<Stored>,
-    stored: Arc<Mutex<Stored>>,
+    saver: BackgroundSaver<StoredCommit>,
+    stored: Arc<Mutex<StoredCommit>>,
     step: u64,
     clean_kib: u64,
 }
@@ -202,7 +202,7 @@ impl Bench {
         let clean_kib = status_kib("VmRSS")?;
         let clock = Arc::new(Stopwatch(now()));
         let writer = FileWriter::new(Arc::new(RealDisk), clock.clone());
-        let stored = Arc::new(Mutex::new(Stored::default()));
+        let stored = Arc::new(Mutex::new(StoredCommit::default()));
         let parent = stored.clone();
         let below = root.clone();
         let commit = Box::new(move |save: &DraftSave| commit(&writer, &below, &parent, save));
@@ -328,7 +328,7 @@ impl Bench {
         Ok(json!({ "seconds": seconds, "direct": direct, "bytes": self.size_bytes }))
     }
 
-    fn stored(&self) -> Result<Stored, Box<dyn Error>> {
+    fn stored(&self) -> Result<StoredCommit, Box<dyn Error>> {
         Ok(self.stored.lock().map_err(|_| "poisoned")?.clone())
     }
 
@@ -370,9 +370,9 @@ impl Bench {
 fn commit(
     writer: &FileWriter,
     root: &Path,
-    parent: &Mutex<Stored>,
+    parent: &Mutex<StoredCommit>,
     save: &DraftSave,
-) -> Result<Saved<Stored>, trackway_checkpoint::CheckpointError> {
+) -> Result<Saved<StoredCommit>, trackway_checkpoint::CheckpointError> {
     let failed = |error: std::io::Error| trackway_checkpoint::CheckpointError::state(error);
     let prefix = format!("step-{:08}", save.step());
     let folder = root.join(&prefix);
@@ -386,7 +386,7 @@ fn commit(
     let manifest = RealDisk.create(&folder.join(LIST_NAME), false).map_err(failed)?;
     manifest.write_at(0, &list).and_then(|()| manifest.sync()).map_err(failed)?;
     RealDisk.sync_folder(&folder).and_then(|()| RealDisk.sync_folder(root)).map_err(failed)?;
-    Ok(Saved { commit: Stored { folder, files }, figures: written.figures })
+    Ok(Saved { commit: StoredCommit { folder, files }, figures: written.figures })
 }
 
 /// A buffer for direct I/O.
@@ -447,7 +447,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let what = arguments.next().ok_or("how many MiB?")?;
     if what == ONCE {
         let command = arguments.next().ok_or("which command?")?;
-        println!("{}", Stored::open(folder)?.answer(&command)?);
+        println!("{}", StoredCommit::open(folder)?.answer(&command)?);
         return Ok(());
     }
     let mut bench = Bench::new(folder, what.parse::<usize>()? * MIB)?;

@@ -55,7 +55,7 @@ pub use ranks::{Decliner, Notice, Notices, RankedRoot, RankedSave};
 pub use reading::load::LoadedCheckpoint;
 pub use reading::verify::{read_copy, verify_copy};
 pub use reading::view::CheckpointView;
-pub use reading::weights::{COMPARED_BYTES_MAX, Held, SameTensors, have_same_weights, weights_of};
+pub use reading::weights::{COMPARED_BYTES_MAX, CheckpointFiles, SameTensors, have_same_weights, weights_of};
 pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
 pub use writing::foreign::{ForeignFile, Pace};

@@ -16,7 +16,7 @@ use crate::history::entry::{Begin, Body, ClaimBody, CommitBody, RoundBody, commi
 use crate::history::{CheckpointInfo, History, check_round};
 use crate::housekeeping::keeper::{Keeper, append};
 use crate::reading::load::LoadedCheckpoint;
-use crate::reading::view::{CheckpointView, Found, Search};
+use crate::reading::view::{CheckpointView, Search, VerifiedCheckpoint};
 use crate::reading::weights::{SameTensors, have_same_weights};
 use crate::retention::Retention;
 use crate::settings::Settings;
@@ -256,7 +256,7 @@ impl CheckpointRoot {
     }
 
     /// Marks what was found damaged, and continues from what was found intact.
-    fn settle(&mut self, search: Search) -> Result<Option<Found>, CheckpointError> {
+    fn settle(&mut self, search: Search) -> Result<Option<VerifiedCheckpoint>, CheckpointError> {
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer reports the damage, marked or not.
             if let Err(error @ CheckpointError::Fenced { .. }) =

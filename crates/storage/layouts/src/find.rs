@@ -13,7 +13,7 @@ use crate::source::{Source, small_text};
 
 /// What was found in a listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundCheckpoints {
     /// The checkpoints, by path. Whether they are whole is another question.
     pub checkpoints: Vec<Recognised>,
     /// What a framework or script names so while it writes it.
@@ -45,8 +45,8 @@ pub struct Tracker {
 /// The checkpoints of a listing. A file whose format could hold a checkpoint, and of which nothing says that it does
 /// ([`LayoutConfidence::Guess`]: arrays of data, a pickled dictionary), is not among them; [`recognise`] accepts it by its path.
 #[must_use]
-pub fn find(listing: &Listing, source: &dyn Source) -> Found {
-    let mut search = Search { listing, source, found: Found::default(), claimed: BTreeSet::new() };
+pub fn find(listing: &Listing, source: &dyn Source) -> FoundCheckpoints {
+    let mut search = Search { listing, source, found: FoundCheckpoints::default(), claimed: BTreeSet::new() };
     for folder in folders(listing) {
         search.folder(folder);
     }
@@ -71,7 +71,7 @@ fn folders(listing: &Listing) -> BTreeSet<&str> {
 struct Search<'a> {
     listing: &'a Listing,
     source: &'a dyn Source,
-    found: Found,
+    found: FoundCheckpoints,
     /// Folders whose files belong to what was found, or to another tool.
     claimed: BTreeSet<&'a str>,
 }

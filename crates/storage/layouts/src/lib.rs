@@ -30,12 +30,12 @@ mod tests;
 mod values;
 mod whole;
 
-pub use find::{Found, Tracker, Unfinished, find};
+pub use find::{FoundCheckpoints, Tracker, Unfinished, find};
 pub use layout::{Component, Layout, LayoutConfidence, Recognised, Root, StepOrigin};
 pub use listing::{Entry, Fingerprint, Link, ListError, Listing, list, list_to_search};
 pub use marker::{DEEPSPEED_TRACKER, MEGATRON_TRACKER};
 pub use names::numbers;
-pub use parts::{Part, PartName, Together, together};
+pub use parts::{FileGroup, Part, PartName, together};
 pub use recognise::recognise;
 pub use settling::{
     Answer, Because, DEFAULT_QUIET_NS, MAX_QUIET_NS, Observation, Settling, UNVERIFIED_PERIODS,

@@ -143,7 +143,7 @@ impl Listing {
     }
 
     /// Takes in the state of a file, or what a link points to; not of what is gone or has become something else.
-    fn look_at(&mut self, Named { at, path, is_link }: Named) {
+    fn look_at(&mut self, PendingEntry { at, path, is_link }: PendingEntry) {
         if is_link {
             let target = fs::read_link(at).unwrap_or_default();
             let prefix = path.rfind('/').map_or("", |slash| &path[..=slash]);
@@ -220,7 +220,7 @@ pub fn list_to_search(root: &Path, left_out: &[PathBuf]) -> Result<Listing, List
 }
 
 /// A file or link whose state is not known yet.
-struct Named {
+struct PendingEntry {
     /// The path on the disk.
     at: PathBuf,
     /// The path below the root of the listing.
@@ -246,7 +246,7 @@ pub(crate) fn list_at_most(
         listing.files.push(entry(name.unwrap_or_default(), &metadata));
         return Ok(listing);
     }
-    let mut named: Vec<Named> = Vec::new();
+    let mut named: Vec<PendingEntry> = Vec::new();
     let mut folders = vec![(PathBuf::from(root), String::new(), 0_usize)];
     while let Some((folder, prefix, depth)) = folders.pop() {
         // Read before its entries: what is removed meanwhile is noticed by the next listing.
@@ -272,7 +272,7 @@ pub(crate) fn list_at_most(
             } else if kind.is_file() && !is_asked(&name) {
                 listing.files.push(Entry::named(&path, 0));
             } else if kind.is_file() || kind.is_symlink() {
-                named.push(Named { at: item.path(), path, is_link: kind.is_symlink() });
+                named.push(PendingEntry { at: item.path(), path, is_link: kind.is_symlink() });
             } else {
                 listing.skipped.push(path);
             }

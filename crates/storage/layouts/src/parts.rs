@@ -55,8 +55,8 @@ pub struct PartName {
 
 /// Names of files that hold one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Together {
-    /// The file of the model.
+pub struct FileGroup {
+    /// The name of the one with the weights.
     pub model: String,
     /// The other files, sorted.
     pub beside: Vec<String>,
@@ -128,7 +128,7 @@ fn words(stem: &str) -> Vec<String> {
 
 /// Which of the files of one folder hold one state: one file of a model, and at least one of what else a training needs.
 #[must_use]
-pub fn together<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Together> {
+pub fn together<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<FileGroup> {
     let mut states: BTreeMap<String, Vec<(&str, PartName)>> = BTreeMap::new();
     for name in names {
         if let Some(part) = PartName::of(name) {
@@ -138,7 +138,7 @@ pub fn together<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Together> {
     states.into_values().filter_map(one_state).collect()
 }
 
-fn one_state(files: Vec<(&str, PartName)>) -> Option<Together> {
+fn one_state(files: Vec<(&str, PartName)>) -> Option<FileGroup> {
     let models: Vec<&(&str, PartName)> = files.iter().filter(|(_, it)| it.part == Part::Model).collect();
     let named: Vec<&&(&str, PartName)> = models.iter().filter(|(_, it)| it.is_named).collect();
     let model = match (named.as_slice(), models.as_slice()) {
@@ -149,7 +149,7 @@ fn one_state(files: Vec<(&str, PartName)>) -> Option<Together> {
     let has_more = beside.clone().any(|(_, it)| it.part != Part::Average);
     let mut beside: Vec<String> = beside.map(|(name, _)| (*name).to_owned()).collect();
     beside.sort();
-    has_more.then(|| Together { model: model.to_owned(), beside })
+    has_more.then(|| FileGroup { model: model.to_owned(), beside })
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn found(names: &[&str]) -> Vec<String> {
-        let shown = |it: Together| format!("{} + {}", it.model, it.beside.join(" "));
+        let shown = |it: FileGroup| format!("{} + {}", it.model, it.beside.join(" "));
         together(names.iter().copied()).into_iter().map(shown).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::formats::{self, Checked};
+use crate::formats::{self, FileCheck};
 use crate::layout::Recognised;
 use crate::listing::{Entry, Listing};
 use crate::marker::{self, Marker};
@@ -50,10 +50,10 @@ pub enum By {
 #[must_use]
 pub fn file_wholeness(source: &dyn Source, file: &Entry) -> Wholeness {
     match formats::check(source, file) {
-        Checked::Whole => Wholeness::Whole { by: By::Structure },
-        Checked::Torn(what) => Wholeness::Torn { file: file.path.clone(), what },
-        Checked::CannotTell(why) => Wholeness::CannotTell { why: format!("`{}`: {why}", file.path) },
-        Checked::NoFormat => {
+        FileCheck::Whole => Wholeness::Whole { by: By::Structure },
+        FileCheck::Torn(what) => Wholeness::Torn { file: file.path.clone(), what },
+        FileCheck::CannotTell(why) => Wholeness::CannotTell { why: format!("`{}`: {why}", file.path) },
+        FileCheck::NoFormat => {
             Wholeness::CannotTell { why: format!("`{}` has no format that can be checked", file.path) }
         }
     }
@@ -94,10 +94,10 @@ fn structure(listing: &Listing, source: &dyn Source, checkpoint: &Recognised, fi
     // What is under a temporary name belongs to a save that is under way, or was.
     for file in files.iter().filter(|file| names::temporary(names::base(&file.path)).is_none()) {
         match formats::check(source, file) {
-            Checked::Torn(what) => return Wholeness::Torn { file: file.path.clone(), what },
-            Checked::Whole => whole = true,
-            Checked::CannotTell(why) => unknown = unknown.or(Some(format!("`{}`: {why}", file.path))),
-            Checked::NoFormat => {}
+            FileCheck::Torn(what) => return Wholeness::Torn { file: file.path.clone(), what },
+            FileCheck::Whole => whole = true,
+            FileCheck::CannotTell(why) => unknown = unknown.or(Some(format!("`{}`: {why}", file.path))),
+            FileCheck::NoFormat => {}
         }
     }
     if let Some(link) = listing.links_below(&checkpoint.path).find(|link| link.leaves) {

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use trackway_layouts::{
-    By, Entry, Folder, Found, Layout, Listing, Recognised, Source, Wholeness, file_wholeness, find, list,
-    wholeness,
+    By, Entry, Folder, FoundCheckpoints, Layout, Listing, Recognised, Source, Wholeness, file_wholeness,
+    find, list, wholeness,
 };
 
 fn samples() -> Option<PathBuf> {
@@ -18,7 +18,7 @@ fn samples() -> Option<PathBuf> {
 }
 
 /// The samples that are there: their names, what was found in each, and how whole it is.
-fn each(samples: &Path, mut look: impl FnMut(&str, &Path, &Listing, &Found)) {
+fn each(samples: &Path, mut look: impl FnMut(&str, &Path, &Listing, &FoundCheckpoints)) {
     let mut names: Vec<_> =
         std::fs::read_dir(samples).unwrap().map(|item| item.unwrap().file_name()).collect();
     names.sort();
@@ -31,9 +31,9 @@ fn each(samples: &Path, mut look: impl FnMut(&str, &Path, &Listing, &Found)) {
 }
 
 /// Layout, step, epoch, ranks, number of components, and whether it is whole by a marker, by its structure, or not known.
-type Expected = (&'static str, Layout, Option<u64>, Option<u64>, Option<u32>, usize, &'static str);
+type ExpectedLayout = (&'static str, Layout, Option<u64>, Option<u64>, Option<u32>, usize, &'static str);
 
-const EXPECTED: &[(&str, &[Expected])] = &[
+const EXPECTED: &[(&str, &[ExpectedLayout])] = &[
     (
         "accelerate",
         &[

@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use serde_json::json;
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{
     AttemptId, Confidence, LaunchKind, Rng, RunId, SequentialIds, SplitMix64, TerminationReason, Timestamp,
 };
@@ -33,7 +33,7 @@ fn main() {
         let made = now.plus_seconds(-SPAN_SECONDS * (1.0 - f64::from(first) / f64::from(count)));
         let mut run = RunRow::planned(
             RunId::new(&ids),
-            &Name::renamed(Named::Run, &format!("job-{}", first % 97)),
+            &Name::renamed(NameKind::Run, &format!("job-{}", first % 97)),
             "c0ffee",
             config.clone(),
             made,

@@ -1,5 +1,7 @@
 use std::path::{Path, PathBuf};
 
+use trackway_core::BoxError;
+
 /// What the caller should do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -21,6 +23,14 @@ pub enum ErrorKind {
     Fault,
 }
 
+/// An error with more about it than it says itself: all its causes, or what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub(crate) struct Described {
+    pub(crate) text: String,
+    pub(crate) source: BoxError,
+}
+
 /// An error of the ledger: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
@@ -29,29 +39,52 @@ pub enum LedgerError {
     )]
     Locked { location: String, waited_seconds: f64 },
     #[error("the ledger `{location}` is unavailable: {why}")]
-    Unavailable { location: String, why: String },
+    Unavailable {
+        location: String,
+        #[source]
+        why: BoxError,
+    },
     #[error(
         "the ledger `{location}` has version {found}, but this program supports up to {known}: use a newer Trackway; nothing was changed"
     )]
     Newer { location: String, found: i64, known: i64 },
     #[error("cannot open the ledger `{location}`: {why}")]
-    Open { location: String, why: String },
+    Open {
+        location: String,
+        #[source]
+        why: BoxError,
+    },
     #[error("no {what} `{name}` in the ledger{hint}")]
     NotFound { what: &'static str, name: String, hint: String },
     #[error("`{word}` is ambiguous: it matches {}{}", .meanings.join(", "), if *.more { " …" } else { "" })]
     Ambiguous { word: String, meanings: Vec<String>, more: bool },
     #[error("the ledger `{location}` refused {doing}: {why}")]
-    Integrity { location: String, doing: String, why: String },
+    Integrity {
+        location: String,
+        doing: String,
+        #[source]
+        why: BoxError,
+    },
     #[error("run {run_id} was changed by another process at the same time; nothing was written")]
     Changed { run_id: String },
     #[error("{subject} is now supervised by another process: {holder}; nothing was written")]
     Superseded { subject: String, holder: String },
     #[error("the ledger `{location}` failed at {doing}: {why}")]
-    Database { location: String, doing: String, why: String },
+    Database {
+        location: String,
+        doing: String,
+        #[source]
+        why: BoxError,
+    },
     #[error(
         "the ledger `{location}` is damaged: {why}, found at {doing}; `trackway doctor rebuild` makes that of a home again from its files, or restore it from a copy"
     )]
-    Damaged { location: String, doing: String, why: String },
+    Damaged {
+        location: String,
+        doing: String,
+        #[source]
+        why: BoxError,
+    },
     #[error("this build has no {what}: build it with feature `{feature}`")]
     NotBuilt { what: String, feature: &'static str },
     #[error("{0}")]
@@ -59,9 +92,18 @@ pub enum LedgerError {
     #[error("cannot {doing} `{path}`: {source}")]
     File { doing: &'static str, path: PathBuf, source: std::io::Error },
     #[error("cannot import `{path}`: {why}")]
-    Import { path: PathBuf, why: String },
+    Import {
+        path: PathBuf,
+        #[source]
+        why: BoxError,
+    },
     #[error("cannot {doing} `{path}`: {why}")]
-    Parquet { doing: &'static str, path: PathBuf, why: String },
+    Parquet {
+        doing: &'static str,
+        path: PathBuf,
+        #[source]
+        why: BoxError,
+    },
 }
 
 impl LedgerError {
@@ -76,8 +118,8 @@ impl LedgerError {
     }
 
     /// What a database refused or failed at. A rule of a table says so in `why`; `is_constraint`: a constraint of the database.
-    pub(crate) fn of_database(location: String, doing: String, why: String, is_constraint: bool) -> Self {
-        match why.split_once(INTEGRITY_MARK) {
+    pub(crate) fn of_database(location: String, doing: String, why: BoxError, is_constraint: bool) -> Self {
+        match why.to_string().split_once(INTEGRITY_MARK) {
             Some((_, rule)) => Self::Integrity { location, doing, why: rule.into() },
             None if is_constraint => Self::Integrity { location, doing, why },
             None => Self::Database { location, doing, why },

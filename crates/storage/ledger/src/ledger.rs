@@ -139,12 +139,14 @@ impl Ledger {
         })
     }
 
-    /// Stores a new run and the data sets it reads, durably. The same again changes nothing.
+    /// Stores a new run and the data sets it reads. The same again changes nothing. It does not wait for the disk: the
+    /// lease that a supervisor takes before the run is acknowledged does ([`Ledger::acquire_lease`]), and for all
+    /// before it.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when another run has its id.
     pub fn insert_run(&self, run: &RunRow, data: &[RunDataRow]) -> Result<(), LedgerError> {
-        self.backend().transaction(true, |backend| {
+        self.backend().transaction(false, |backend| {
             let is_new = backend.insert_once(run)?;
             data.iter().try_for_each(|row| backend.insert_once(row).map(drop))?;
             noted(backend, is_new, RunRow::TABLE, run.run_id).map(drop)

@@ -39,14 +39,14 @@ pub use import::{
     ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Omission, OmissionKind, Omissions,
     read_foreign,
 };
-pub use kept::{KeptRows, KnownAttempt, Restored};
+pub use kept::{KeptRows, KnownAttempt, RestoredRows};
 pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use reading::feed::{FeedPage, KeptBounds};
 pub use reading::find::{AttemptFilter, AttemptTotals, EndCount, RunFilter};
 pub use reading::pages::RowPage;
-pub use reading::resolve::Found;
-pub use receipts::seal::{AttemptSeal, NAMED_ROWS_MAX, Sealed};
+pub use reading::resolve::RunOrAttempt;
+pub use receipts::seal::{AttemptSeal, NAMED_ROWS_MAX, SealOutcome};
 pub use receipts::verify::{CheckedReceipt, CheckpointPage, Page, UnreadableRow, unproved};
 pub use records::{
     AmendedAttemptRow, AmendmentRow, ApprovalRow, ArtifactRow, AttemptDataRow, AttemptRow, AttemptState,

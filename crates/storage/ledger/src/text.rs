@@ -46,7 +46,7 @@ const INDEXED: &[&str] = &[
 pub(crate) struct StoredText(String);
 
 /// A value as a ledger holds it.
-pub(crate) type Stored = Value<StoredText>;
+pub(crate) type StoredValue = Value<StoredText>;
 
 impl StoredText {
     pub(crate) fn as_str(&self) -> &str {
@@ -71,7 +71,7 @@ impl TextFilter {
 
     /// The values of a row, in the order of its table's columns: without secrets, as both databases take them. Ids and
     /// values of closed lists come from the program; all other text is from outside.
-    pub(crate) fn row(&self, table: &Table, values: Vec<Value>) -> Vec<Stored> {
+    pub(crate) fn row(&self, table: &Table, values: Vec<Value>) -> Vec<StoredValue> {
         let pair = pair_name(table, &values);
         let columns = table.columns.iter().zip(values);
         columns
@@ -107,7 +107,7 @@ impl TextFilter {
 }
 
 /// Parameters of a condition, or of a statement about ids and closed lists: none of them is stored as text.
-pub(crate) fn parameters(values: &[Value]) -> Vec<Stored> {
+pub(crate) fn parameters(values: &[Value]) -> Vec<StoredValue> {
     values.iter().cloned().map(|value| value.map(|text| StoredText(plain(&text, TEXT_BYTES_MAX)))).collect()
 }
 
@@ -187,7 +187,7 @@ mod tests {
         let table = ParameterRow::TABLE;
         let values = |name: &str, value: &str| ["att", "run", name, value].map(Value::from).to_vec();
         let row = |name: &str, value: &str| -> Vec<String> {
-            let texts = |value: Stored| {
+            let texts = |value: StoredValue| {
                 if let Value::Text(text) = value { text.into_string() } else { String::new() }
             };
             door().row(table, values(name, value)).into_iter().map(texts).skip(2).collect()

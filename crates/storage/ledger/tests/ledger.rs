@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use serde_json::json;
 use tempfile::TempDir;
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{RunId, SequentialIds, Timestamp};
 use trackway_ledger::conformance::{self, migrations};
 use trackway_ledger::{ErrorKind, Ledger, OpenOptions, RunRow, document};
@@ -148,7 +148,7 @@ static IDS: LazyLock<SequentialIds> = LazyLock::new(SequentialIds::default);
 fn store_run(ledger: &Ledger, name: &str) -> RunRow {
     let run = RunRow::planned(
         RunId::new(&*IDS),
-        &Name::renamed(Named::Run, name),
+        &Name::renamed(NameKind::Run, name),
         "c0ffee",
         json!({}),
         Timestamp::from_micros(1),

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
 use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{Encoder, Origin, SEGMENT_EXTENSION, SegmentHeader};
@@ -34,7 +34,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (home, points) = (Path::new(&arguments[0]), arguments[1].parse::<u64>().unwrap());
     let (ids, at) = (SequentialIds::default(), Timestamp::from_micros(1));
-    let run = RunRow::planned(RunId::new(&ids), &Name::renamed(Named::Run, "many"), "c", json!({}), at);
+    let run = RunRow::planned(RunId::new(&ids), &Name::renamed(NameKind::Run, "many"), "c", json!({}), at);
     let attempt = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);
     let segment_bytes = write_segments(home, &attempt, points / NAMES.len() as u64);
     let before_mib = peak_mib();

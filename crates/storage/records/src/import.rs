@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::text::hex;
 use trackway_core::{
     AttemptId, Confidence, Domain, Ids, LaunchKind, MetricStep, RetryOutlook, RunId, Step, TerminationReason,
@@ -86,7 +86,7 @@ pub fn import_run(
     now: Timestamp,
 ) -> Result<Imported, LedgerError> {
     let run_id = RunId::new(&FromKey::of(tool, foreign, "run"));
-    let name = Name::renamed(Named::Run, &foreign.name);
+    let name = Name::renamed(NameKind::Run, &foreign.name);
     let point_count = foreign.metrics.values().map(|points| points.len() as u64).sum();
     if ledger.run(run_id)?.is_some() {
         return Ok(Imported { run_id, name, is_new: false, point_count });
@@ -238,10 +238,10 @@ fn write_record(home: &Path, attempt: &AttemptRow, foreign: &ForeignRun) -> Resu
 }
 
 /// Values of one step and time, with the names of their metrics.
-type Together<'a> = (MetricStep, Timestamp, Vec<(&'a str, f64)>);
+type StepValues<'a> = (MetricStep, Timestamp, Vec<(&'a str, f64)>);
 
 /// Values of one step and time together, by step.
-fn frames(foreign: &ForeignRun) -> Vec<Together<'_>> {
+fn frames(foreign: &ForeignRun) -> Vec<StepValues<'_>> {
     let mut points: Vec<(MetricStep, Timestamp, &str, f64)> = foreign
         .metrics
         .iter()

@@ -12,7 +12,7 @@ use trackway_ledger::{AttemptRow, LedgerError, MetricSummaryRow};
 
 use crate::parts::{PART_BYTES, segment_paths};
 use crate::rounds::Rounds;
-use crate::summaries::Gathered;
+use crate::summaries::MetricTotals;
 
 /// Metrics of an attempt that are kept, counted once for each segment.
 const KEPT_MAX: usize = 10 * METRIC_NAMES_MAX;
@@ -21,11 +21,11 @@ const KEPT_MAX: usize = 10 * METRIC_NAMES_MAX;
 #[derive(Debug)]
 pub struct LiveRecords {
     home: PathBuf,
-    read: Mutex<Read>,
+    read: Mutex<ReadRecords>,
 }
 
 #[derive(Debug, Default)]
-struct Read {
+struct ReadRecords {
     attempts: HashMap<AttemptId, LiveRecord>,
     bytes: u64,
 }
@@ -41,7 +41,7 @@ struct LiveSegment {
     /// It cannot be read further.
     is_broken: bool,
     rounds: Rounds,
-    metrics: BTreeMap<NameId, Gathered>,
+    metrics: BTreeMap<NameId, MetricTotals>,
 }
 
 impl LiveRecords {
@@ -57,7 +57,7 @@ impl LiveRecords {
     /// [`LedgerError::File`].
     pub fn summaries(&self, attempts: &[AttemptRow]) -> Result<Vec<MetricSummaryRow>, LedgerError> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let Read { attempts: known, bytes } = &mut *read;
+        let ReadRecords { attempts: known, bytes } = &mut *read;
         let mut before = std::mem::take(known);
         let mut rows = Vec::new();
         for attempt in attempts {
@@ -96,7 +96,7 @@ impl LiveRecord {
         let mut rounds = Rounds::default();
         self.0.values().for_each(|segment| rounds.then(&segment.rounds));
         let before = rounds.before().unwrap_or(0);
-        let mut metrics: BTreeMap<String, (u8, Gathered)> = BTreeMap::new();
+        let mut metrics: BTreeMap<String, (u8, MetricTotals)> = BTreeMap::new();
         for segment in self.0.values() {
             let part = segment.growing.part();
             let origin = part.origin();
@@ -162,7 +162,7 @@ impl LiveSegment {
             if let Some(gathered) = self.metrics.get_mut(&point.name_id) {
                 gathered.take(point.step, point.value);
             } else if self.metrics.len() < metrics_max {
-                self.metrics.insert(point.name_id, Gathered::of(point.step, point.value));
+                self.metrics.insert(point.name_id, MetricTotals::of(point.step, point.value));
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::rows::{Ends, Unique};
 const EVENTS_MAX: usize = 20_000;
 
 /// A parameter that the script reported.
-struct Reported {
+struct ReportedParameter {
     /// Where it was found first: the precedence of the writer, and the place in the order of the files.
     found: (u8, usize),
     precedence: u8,
@@ -35,7 +35,7 @@ pub(crate) struct Outline {
     /// Of each metric the writer whose values count; empty where there is one writer.
     pub origins: OriginOfEach,
     rounds: Rounds,
-    parameters: Unique<String, Reported>,
+    parameters: Unique<String, ReportedParameter>,
     tags: Unique<String, TagRow>,
     artifacts: Unique<(String, String), ArtifactRow>,
     events: Ends<EventRow>,
@@ -200,7 +200,7 @@ impl Outline {
         let precedence = origin.map_or(0, Origin::precedence_of_parameters);
         let found = (precedence, self.place);
         self.place += 1;
-        let new = Reported {
+        let new = ReportedParameter {
             found,
             precedence,
             name: name.into(),
@@ -209,7 +209,7 @@ impl Outline {
         };
         match self.parameters.get_mut(&new.name) {
             Some(known) if known.precedence > precedence => known.found = known.found.min(found),
-            Some(known) => *known = Reported { found: known.found.min(found), ..new },
+            Some(known) => *known = ReportedParameter { found: known.found.min(found), ..new },
             None => self.parameters.put(name.into(), new),
         }
     }
@@ -312,7 +312,7 @@ fn parameters(
     attempt: &AttemptRow,
     given: &RunSection,
     imported: bool,
-    mut reported: Vec<Reported>,
+    mut reported: Vec<ReportedParameter>,
 ) -> Vec<ParameterRow> {
     let (attempt_id, run_id) = (attempt.attempt_id, attempt.run_id);
     let row = |name: String, value: String, origin: String| ParameterRow {
@@ -325,7 +325,7 @@ fn parameters(
     let command: &[String] = if imported { &[] } else { &attempt.command };
     let declared = declared(command, &given.parameters);
     let mut parameters = Unique::new(declared.len() + reported.len());
-    let is_of_files = |parameter: &Reported| parameter.origin == Origin::Files.as_str();
+    let is_of_files = |parameter: &ReportedParameter| parameter.origin == Origin::Files.as_str();
     reported.retain(|parameter| {
         !is_of_files(parameter) || !declared.iter().any(|one| *one.name == *parameter.name)
     });
@@ -334,7 +334,7 @@ fn parameters(
         parameters.put(name.clone(), row(name, parameter.value.to_string(), parameter.origin.to_string()));
     }
     reported.sort_by_key(|parameter| parameter.found);
-    for Reported { name, value, origin, .. } in reported {
+    for ReportedParameter { name, value, origin, .. } in reported {
         parameters.put(name.clone(), row(name, value, origin));
     }
     parameters.into_rows()

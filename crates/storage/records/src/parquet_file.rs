@@ -25,11 +25,8 @@ pub(crate) fn write_metrics(
     attempt: &AttemptRow,
     files: &[&SegmentFile],
 ) -> Result<usize, LedgerError> {
-    let parquet = |error: ParquetError| LedgerError::Parquet {
-        doing: "write",
-        path: path.into(),
-        why: error.to_string(),
-    };
+    let parquet =
+        |error: ParquetError| LedgerError::Parquet { doing: "write", path: path.into(), why: error.into() };
     let mut rows_max = 0;
     write_whole(path, |file| {
         let mut writer = ArrowWriter::try_new(file, metric_schema(), Some(parquet_properties()))?;
@@ -69,7 +66,7 @@ pub fn write_whole(
     write(file).map_err(|error| LedgerError::Parquet {
         doing: "write",
         path: path.into(),
-        why: error.to_string(),
+        why: error.into(),
     })?;
     kept.sync_all().map_err(LedgerError::file("sync", path))?;
     temporary.persist(path).map_err(LedgerError::file("write", path))

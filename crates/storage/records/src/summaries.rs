@@ -11,14 +11,14 @@ use crate::parts::Part;
 /// The metrics of one attempt in short, while they are gathered.
 #[derive(Default)]
 pub(crate) struct Summaries {
-    metrics: BTreeMap<String, Gathered>,
+    metrics: BTreeMap<String, MetricTotals>,
     /// Values of metrics beyond [`METRIC_NAMES_MAX`].
     pub left_out: u64,
 }
 
 /// The values of a metric in short.
 #[derive(Debug, Clone)]
-pub(crate) struct Gathered {
+pub(crate) struct MetricTotals {
     point_count: u64,
     finite_count: u64,
     first: (MetricStep, f64),
@@ -41,7 +41,7 @@ impl Summaries {
             } else if self.metrics.len() >= METRIC_NAMES_MAX {
                 self.left_out += 1;
             } else {
-                self.metrics.insert(point.name.into_owned(), Gathered::of(point.step, point.value));
+                self.metrics.insert(point.name.into_owned(), MetricTotals::of(point.step, point.value));
             }
         }
     }
@@ -51,7 +51,7 @@ impl Summaries {
     }
 }
 
-impl Gathered {
+impl MetricTotals {
     /// Of a first value.
     pub fn of(step: MetricStep, value: f64) -> Self {
         let (first, last) = ((step, value), (step, value));

@@ -10,7 +10,7 @@ use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{
     AttemptId, LaunchKind, Rng as _, RunId, SequentialIds, SplitMix64, Step, TerminationReason, Timestamp,
 };
@@ -32,7 +32,7 @@ use crate::summaries::Summaries;
 use crate::*;
 
 /// A home with an attempt whose segments are written by tests.
-struct Recorded {
+struct HomeWithAttempt {
     home: tempfile::TempDir,
     attempt: AttemptRow,
 }
@@ -41,10 +41,10 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000)
 }
 
-impl Recorded {
+impl HomeWithAttempt {
     fn new() -> Self {
         let ids = SequentialIds::default();
-        let name = Name::renamed(Named::Run, "closed");
+        let name = Name::renamed(NameKind::Run, "closed");
         let run = RunRow::planned(RunId::new(&ids), &name, "c", json!({}), at(1));
         let attempt = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);
         Self { home: tempfile::tempdir().unwrap(), attempt }
@@ -112,7 +112,7 @@ impl Recorded {
 /// Proves that the time of the last recorded step is that of its first report, and that a step which was only printed has none.
 #[test]
 fn the_last_recorded_step_has_a_time() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Sdk, |encoder, bytes| {
         encoder.metrics(bytes, at(10), 1, &[("loss", 0.5)]);
         encoder.metrics(bytes, at(11), 2, &[("loss", 0.5)]);
@@ -128,7 +128,7 @@ fn the_last_recorded_step_has_a_time() {
 /// Proves that values at steps below 0 are closed at their steps, beside that of step 0, and are no progress of the attempt.
 #[test]
 fn values_before_the_first_step_stay_there() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Import, |encoder, bytes| {
         encoder.early_metrics(bytes, at(10), -1, &[("loss", 0.9)]);
         encoder.metrics(bytes, at(11), 0, &[("loss", 0.5)]);
@@ -146,7 +146,7 @@ fn values_before_the_first_step_stay_there() {
 /// Proves that the message of an event about something left out is a sentence with its place.
 #[test]
 fn what_is_left_out_is_a_sentence() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::TensorBoard, |encoder, bytes| {
         let fields = [("path", "runs/a"), ("why", "the record at byte 3 is left out"), ("offset", "3")];
         encoder.event_parts(bytes, at(1), None, EventKind::EventFileSkipped.as_str(), &fields);
@@ -162,7 +162,7 @@ fn what_is_left_out_is_a_sentence() {
 /// that each segment names the file that has its points.
 #[test]
 fn telemetry_is_closed_beside_the_metrics() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Sdk, |encoder, bytes| encoder.metrics(bytes, at(10), 1, &[("loss", 0.5)]));
     recorded.write("b", Origin::Telemetry, |encoder, bytes| {
         encoder.metrics(bytes, at(99), 7, &[("system/rss_bytes", 1e9)]);
@@ -186,7 +186,7 @@ fn telemetry_is_closed_beside_the_metrics() {
 /// Proves that given tags are replaced by the script's own of the same name, and that of an artifact each content is kept once.
 #[test]
 fn the_last_row_of_a_name_counts() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     let (one, two) = ("1".repeat(64), "2".repeat(64));
     recorded.write("a", Origin::Sdk, |encoder, bytes| {
         encoder.event_parts(bytes, at(1), None, "tag", &[("name", "team"), ("value", "vision")]);
@@ -212,7 +212,7 @@ fn the_last_row_of_a_name_counts() {
 /// Proves that an event has its fields and a message, an exception in the form that people know, and that one without fields has neither.
 #[test]
 fn events_have_fields_and_a_message() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Sdk, |encoder, bytes| {
         let fields = [("type", "ValueError"), ("message", "bad row"), ("digest", "d1")];
         encoder.event_parts(bytes, at(1), None, "exception", &fields);
@@ -227,7 +227,7 @@ fn events_have_fields_and_a_message() {
 /// Proves that the frames of a segment are counted with its header.
 #[test]
 fn segments_are_counted_with_their_headers() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Sdk, |encoder, bytes| {
         encoder.metrics(bytes, at(1), 1, &[("loss", 1.0)]);
         encoder.metrics(bytes, at(2), 2, &[("loss", 2.0)]);
@@ -240,7 +240,7 @@ fn segments_are_counted_with_their_headers() {
 /// Proves that of a metric which several writers recorded the best source counts, and that live summaries are those of the closed record.
 #[test]
 fn one_writer_of_a_metric_counts_live_too() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Stdout, |encoder, bytes| {
         encoder.metrics(bytes, at(1), 1, &[("loss", 9.0), ("speed", 4.0)]);
     });
@@ -260,7 +260,7 @@ fn printed_rounds_continue_those_of_the_model() {
     let read = [("layout", "xgboost"), ("planned", "yes"), ("by", "attempt")];
     let [layout, planned, by] = read;
     let steps = |printed: &[Step], fields: &[(&str, &str)], seconds: i64| {
-        let recorded = Recorded::new();
+        let recorded = HomeWithAttempt::new();
         recorded.write("a", Origin::Stdout, |encoder, bytes| {
             printed.iter().for_each(|step| encoder.metrics(bytes, at(10), *step, &[("train-rmse", 0.5)]));
         });
@@ -290,7 +290,7 @@ fn printed_rounds_continue_those_of_the_model() {
 /// Proves that a metric without a finite value has no least, greatest or mean value, and that NaN does not count as a first or last value.
 #[test]
 fn what_is_not_finite_is_no_value() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Sdk, |encoder, bytes| {
         encoder.metrics(bytes, at(1), 1, &[("loss", f64::NAN), ("gain", f64::INFINITY), ("rate", 2.0)]);
         encoder.metrics(bytes, at(2), 2, &[("loss", f64::NAN), ("gain", f64::INFINITY), ("rate", 4.0)]);
@@ -312,10 +312,10 @@ fn what_is_not_finite_is_no_value() {
 /// Proves that a run which is stored with a sealed attempt has a receipt that verifies.
 #[test]
 fn what_is_stored_sealed_verifies() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     let ledger = Ledger::open(recorded.home.path().join("ledger.db").to_str().unwrap()).unwrap();
     let planned = &recorded.attempt;
-    let name = Name::renamed(Named::Run, "imported");
+    let name = Name::renamed(NameKind::Run, "imported");
     let run = RunRow::planned(planned.run_id, &name, "c", json!({}), at(1));
     let ended = AttemptRow { termination_reason: Some(TerminationReason::Completed), ..planned.clone() };
     ledger.insert_sealed(&run, planned, &AttemptSeal::of(ended), at(5)).unwrap();
@@ -325,7 +325,7 @@ fn what_is_stored_sealed_verifies() {
 /// Proves that the values at a step are the last finite ones of the writer that counts, without those of the machine and of Trackway.
 #[test]
 fn values_at_a_step_are_those_that_count() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Stdout, |encoder, bytes| {
         encoder.metrics(bytes, at(1), 2, &[("loss", 9.0), ("speed", 4.0)]);
     });
@@ -346,7 +346,7 @@ fn values_at_a_step_are_those_that_count() {
 /// Proves that each rank that reported itself is closed with its last step and whether an exception ended it, and other processes are not.
 #[test]
 fn the_ends_of_ranks_are_closed() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Sdk, |encoder, bytes| {
         encoder.event_parts(bytes, at(9), None, EventKind::Rank.as_str(), &[("rank", "0")]);
         encoder.metrics(bytes, at(10), 11, &[("loss", 0.5)]);
@@ -368,7 +368,7 @@ fn the_ends_of_ranks_are_closed() {
 #[test]
 fn a_record_of_any_size_takes_bounded_room() {
     const MANY: u64 = 30_000;
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     for part in 0..4 {
         let names: Vec<String> = (0..MANY / 4).map(|at| format!("m{}", part * MANY / 4 + at)).collect();
         recorded.write(&format!("a{part}"), Origin::Sdk, |encoder, bytes| {
@@ -398,7 +398,7 @@ fn a_record_of_any_size_takes_bounded_room() {
 /// Proves that a segment of several parts closes as one that is read at once: the same summaries, counts and last steps.
 #[test]
 fn parts_of_a_segment_are_one_segment() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     recorded.write("a", Origin::Sdk, |encoder, bytes| {
         encoder.event_parts(bytes, at(1), None, "rank", &[("rank", "3")]);
         for step in 1..=100_000 {
@@ -418,7 +418,7 @@ fn parts_of_a_segment_are_one_segment() {
 /// Proves that an attempt that left no record can be closed, and that nothing is made for it.
 #[test]
 fn a_missing_record_hinders_nothing() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     let closed = recorded.close(&RunSection::default());
     assert_eq!((closed.segments.len(), closed.parquet_path, closed.last_step), (0, None, None));
     assert!(!recorded.home.path().join("records").exists());
@@ -461,7 +461,7 @@ fn rows_in(path: &Path) -> Vec<MetricRow> {
 }
 
 /// All segments of a record in memory, as one reading of whole files gives them.
-fn whole(recorded: &Recorded) -> Vec<Part> {
+fn whole(recorded: &HomeWithAttempt) -> Vec<Part> {
     let read = |file: &SegmentFile| {
         let path = recorded.path(file.name.strip_suffix(&format!(".{SEGMENT_EXTENSION}")).unwrap());
         Part { name: file.name.clone(), segment: read_segment(&fs::read(path).unwrap()).unwrap() }
@@ -546,7 +546,7 @@ fn parts_and_looks_change_no_row() {
     const ORIGINS: [Origin; 6] =
         [Origin::Sdk, Origin::Sdk, Origin::Stdout, Origin::TensorBoard, Origin::Files, Origin::Telemetry];
     for seed in 0..150 {
-        let (recorded, mut random) = (Recorded::new(), SplitMix64::new(seed));
+        let (recorded, mut random) = (HomeWithAttempt::new(), SplitMix64::new(seed));
         let mut segments = Vec::new();
         for number in 0..=random.next_u64() % 5 {
             let origin = ORIGINS[random.next_u64() as usize % ORIGINS.len()];
@@ -596,7 +596,7 @@ fn parts_and_looks_change_no_row() {
 /// which took the place of another is read from its beginning.
 #[test]
 fn a_second_look_reads_what_is_new() {
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     let bytes = recorded.segment(Origin::Sdk, |encoder, bytes| {
         (1..=1000).for_each(|step| encoder.metrics(bytes, at(1), step, &[("loss", 1.0 / step as f64)]));
     });
@@ -626,7 +626,7 @@ fn many_values_are_few_rows_at_once() {
     /// The bytes of a value in a frame.
     const VALUE_BYTES: usize = 12;
     let names: [String; 8] = std::array::from_fn(|number| format!("metric_{number}"));
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     for (name, steps) in [("a", 0..STEPS / 2), ("b", STEPS / 2..STEPS)] {
         recorded.write(name, Origin::Sdk, |encoder, bytes| {
             for step in steps {

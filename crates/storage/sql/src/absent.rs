@@ -12,7 +12,7 @@ use trackway_ledger::{Ledger, LedgerError};
 use crate::answer::Answer;
 use crate::filter::{Filter, Tested};
 use crate::limits::QueryLimits;
-use crate::named::Named;
+use crate::named::ConditionName;
 
 fn not_built() -> LedgerError {
     LedgerError::NotBuilt { what: "query engine".into(), feature: "sql" }
@@ -80,11 +80,11 @@ impl Condition {
         Err(not_built())
     }
 
-    pub(crate) fn names(&mut self) -> Vec<Named> {
+    pub(crate) fn names(&mut self) -> Vec<ConditionName> {
         match *self {}
     }
 
-    pub(crate) fn to_sql(&self, _is_text: impl Fn(&Named) -> bool) -> String {
+    pub(crate) fn to_sql(&self, _is_text: impl Fn(&ConditionName) -> bool) -> String {
         match *self {}
     }
 }

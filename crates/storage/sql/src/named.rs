@@ -2,7 +2,7 @@
 
 /// A name as it is written in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct ConditionName {
     /// The name, parts joined by dots.
     pub(crate) name: String,
     /// It is in double quotes, as strings are in other languages.

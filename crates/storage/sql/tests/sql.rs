@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, TerminationReason, Timestamp};
 use trackway_formats::record::{Encoder, Event, Origin, Param, SEGMENT_EXTENSION, SegmentHeader};
 use trackway_formats::runfile::RunSection;
@@ -176,7 +176,7 @@ static IDS: LazyLock<SequentialIds> = LazyLock::new(SequentialIds::default);
 fn store_run(ledger: &Ledger, name: &str) -> RunRow {
     let run = RunRow::planned(
         RunId::new(&*IDS),
-        &Name::renamed(Named::Run, name),
+        &Name::renamed(NameKind::Run, name),
         "c0ffee",
         json!({}),
         Timestamp::from_micros(1),

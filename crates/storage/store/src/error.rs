@@ -1,3 +1,5 @@
+use trackway_core::BoxError;
+
 /// What a caller should do about an error. Part of the contract; the wording of messages is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
@@ -26,12 +28,7 @@ pub enum ErrorKind {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("cannot {action} {location}: {source}")]
-    Backend {
-        kind: ErrorKind,
-        action: &'static str,
-        location: String,
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    Backend { kind: ErrorKind, action: &'static str, location: String, source: BoxError },
     #[error("fenced: {holder} claimed epoch {found_epoch}, and this writer has epoch {epoch}")]
     Fenced { epoch: u64, found_epoch: u64, holder: String },
     #[error("other writers keep writing to the log {location}; gave up after {tries} tries")]

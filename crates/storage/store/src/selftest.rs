@@ -116,10 +116,10 @@ pub fn selftest(backend: &dyn Backend, clock: &dyn Clock, ids: &dyn Ids) -> Self
 }
 
 /// `Ok(Some(…))`: a sentence about what is wrong.
-type Found = Result<Option<String>, StoreError>;
-type Run = fn(&Trial<'_>) -> Found;
+type TrialResult = Result<Option<String>, StoreError>;
+type Run = fn(&Trial<'_>) -> TrialResult;
 
-fn outcome_of(found: Found) -> Outcome {
+fn outcome_of(found: TrialResult) -> Outcome {
     match found {
         Ok(None) => Outcome::Holds,
         Ok(Some(why)) => Outcome::Fails { why },
@@ -164,7 +164,7 @@ impl Trial<'_> {
         patiently(|| self.backend.create(&self.name(name), bytes)).map(drop)
     }
 
-    fn reads_as(&self, name: &str, expected: &[u8], after: &str) -> Found {
+    fn reads_as(&self, name: &str, expected: &[u8], after: &str) -> TrialResult {
         Ok(match self.read(name, expected.len().max(MAX_SMALL_BYTES))? {
             None => Some(format!("an object was not found right after {after}")),
             Some(found) if found != expected => Some(format!(
@@ -176,7 +176,7 @@ impl Trial<'_> {
         })
     }
 
-    fn read_after_create(&self) -> Found {
+    fn read_after_create(&self) -> TrialResult {
         if self.read("first", MAX_SMALL_BYTES)?.is_some() {
             return Ok(Some("an object that was never created was found".into()));
         }
@@ -184,7 +184,7 @@ impl Trial<'_> {
         self.reads_as("first", b"first", "it was created")
     }
 
-    fn create_if_absent(&self) -> Found {
+    fn create_if_absent(&self) -> TrialResult {
         if patiently(|| self.backend.create(&self.name("first"), b"second"))? == Created::New {
             return Ok(Some(
                 "a second create of one name was accepted: conditional writes are not honoured".into(),
@@ -193,7 +193,7 @@ impl Trial<'_> {
         self.reads_as("first", b"first", "a second create was refused")
     }
 
-    fn racing_creates(&self) -> Found {
+    fn racing_creates(&self) -> TrialResult {
         for race in 0..RACES {
             if let Some(why) = self.race(&format!("race-{race}"))? {
                 return Ok(Some(why));
@@ -202,7 +202,7 @@ impl Trial<'_> {
         Ok(None)
     }
 
-    fn race(&self, name: &str) -> Found {
+    fn race(&self, name: &str) -> TrialResult {
         let start = Barrier::new(RACERS);
         let path = self.name(name);
         let outcomes: Vec<_> = std::thread::scope(|scope| {
@@ -240,19 +240,19 @@ impl Trial<'_> {
         }
     }
 
-    fn large_objects(&self) -> Found {
+    fn large_objects(&self) -> TrialResult {
         let bytes = vec![b'.'; LARGE_BYTES];
         self.create("large", &bytes)?;
         self.reads_as("large", &bytes, "it was created")
     }
 
-    fn replace(&self) -> Found {
+    fn replace(&self) -> TrialResult {
         patiently(|| self.backend.replace(&self.name("first"), b"third"))?;
         self.reads_as("first", b"third", "it was replaced")
     }
 
     /// Removes all that was made here.
-    fn remove(&self) -> Found {
+    fn remove(&self) -> TrialResult {
         let races = (0..RACES).map(|race| format!("race-{race}"));
         for name in races.chain(["first".into(), "large".into()]) {
             patiently(|| self.backend.remove(&self.name(&name)))?;

@@ -64,13 +64,13 @@ fn faulty_storage_conforms() {
 
 /// Notes that exist, and notes that do not, according to the answers to their writers.
 #[derive(Default)]
-struct Reported {
+struct ReportedNotes {
     stand: Vec<(u64, u64)>,
     refused: Vec<(u64, u64)>,
 }
 
 /// Two writers on one disk take turns until it fails.
-fn take_turns(root: &Path, disk: &FaultDisk) -> Reported {
+fn take_turns(root: &Path, disk: &FaultDisk) -> ReportedNotes {
     let mut logs: Vec<_> = (0..2)
         .map(|writer| {
             let ids = writer_ids(writer);
@@ -78,7 +78,7 @@ fn take_turns(root: &Path, disk: &FaultDisk) -> Reported {
             Log::<Notebook>::new(Arc::new(backend), still_clock(), ids)
         })
         .collect();
-    let mut reported = Reported::default();
+    let mut reported = ReportedNotes::default();
     for sequence in 0..3 {
         for (writer, log) in (0..).zip(&mut logs) {
             let said = log.append(Writer::Housekeeper, |notebook: &Notebook| {
@@ -185,12 +185,12 @@ fn what_an_entry_was_decided_on_is_durable_before_it() {
 }
 
 /// A storage that breaks one of its promises.
-struct Broken {
+struct BrokenBackend {
     inner: MemoryBackend,
     promise: &'static str,
 }
 
-impl Backend for Broken {
+impl Backend for BrokenBackend {
     fn location(&self) -> String {
         "broken".into()
     }
@@ -243,7 +243,7 @@ fn selftest_finds_each_broken_promise() {
     }
     let promises = test_of(&MemoryBackend::default()).primitives;
     for Primitive { name, required, .. } in promises {
-        let broken = test_of(&Broken { inner: MemoryBackend::default(), promise: name });
+        let broken = test_of(&BrokenBackend { inner: MemoryBackend::default(), promise: name });
         let found = broken.primitives.iter().find(|primitive| primitive.name == name).unwrap();
         assert!(matches!(found.outcome, Outcome::Fails { .. }), "{name}: {broken:?}");
         let verdict = broken.verdict().map_err(|error| error.kind());

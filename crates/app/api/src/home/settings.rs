@@ -50,6 +50,8 @@ closed_list!(
     SettingsFileKind, "kind of settings file", {
         /// The project's.
         Project = "project",
+        /// The home's, where it is not the project's.
+        Home = "home",
         /// The user's.
         User = "user",
     }

@@ -8,6 +8,24 @@ use trackway_core::{
 };
 use trackway_ledger::AttemptState;
 
+/// What the engine of an attempt reported of it: its wait, its start, and the files that came back.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct EngineReport {
+    /// When its engine took it into its queue; null: the engine has none, or does not say.
+    #[serde(default)]
+    pub submitted_at: Option<Timestamp>,
+    /// Seconds in that queue; null: it waits, was in none, or ended before it was started.
+    #[serde(default)]
+    pub queued_seconds: Option<f64>,
+    /// Its engine by the name in the settings, then `:` and the engine's name for this start of it, such as
+    /// `juwels:4711`; null: this machine, without a name.
+    #[serde(default)]
+    pub engine_instance: Option<String>,
+    /// How many of its files are here as a whole, such as `2 of 3 files`, and which are not; null: all.
+    #[serde(default)]
+    pub completeness: Option<String>,
+}
+
 /// An attempt, as lists have it. `trackway sql` has the other columns of its receipt.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
@@ -63,19 +81,8 @@ pub struct Attempt {
     pub launcher: String,
     /// Host names, separated by commas.
     pub hosts: Option<String>,
-    /// When its engine took it into its queue; null: the engine has none, or does not say.
-    #[serde(default)]
-    pub submitted_at: Option<Timestamp>,
-    /// Seconds in that queue; null: it waits, was in none, or ended before it was started.
-    #[serde(default)]
-    pub queued_seconds: Option<f64>,
-    /// Its engine by the name in the settings, then `:` and the engine's name for this start of it, such as
-    /// `juwels:4711`; null: this machine, without a name.
-    #[serde(default)]
-    pub engine_instance: Option<String>,
-    /// How many of its files are here as a whole, such as `2 of 3 files`, and which are not; null: all.
-    #[serde(default)]
-    pub completeness: Option<String>,
+    #[serde(flatten)]
+    pub engine: EngineReport,
     /// SHA-256 of the config, with the changes of a retry plan.
     pub config_sha256: String,
     /// SHA-256 over the hashes of all data sets.

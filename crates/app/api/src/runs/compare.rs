@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trackway_core::text::duration;
 use trackway_core::{MetricStep, RunId, TerminationReason, Timestamp};
 use trackway_ledger::RunState;
 
@@ -44,12 +45,27 @@ pub struct ComparedRun {
     /// Number of attempts so far.
     pub attempt_count: u32,
     pub created_at: Timestamp,
-    /// Wall seconds of all attempts.
+    /// Wall seconds of all attempts that ended.
     pub wall_seconds: f64,
+    /// Wall seconds of an attempt that has not ended, so far; they are not in `wall_seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_seconds: Option<f64>,
     /// GPU seconds of all attempts.
     pub gpu_seconds: f64,
     /// Cost of all attempts in USD.
     pub cost_usd: Option<f64>,
+}
+
+impl ComparedRun {
+    /// How long its attempts took, as text: of one that runs, so far; empty where none has begun.
+    #[must_use]
+    pub fn took(&self) -> String {
+        match self.running_seconds {
+            Some(running) => format!("{} so far", duration(self.wall_seconds + running)),
+            None if self.wall_seconds <= 0.0 => String::new(),
+            None => duration(self.wall_seconds),
+        }
+    }
 }
 
 /// A key and its value in each run.
@@ -114,5 +130,35 @@ impl ComparedCurve {
     #[must_use]
     pub fn has_line(&self) -> bool {
         self.series.iter().any(|series| series.len() > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a run which runs says how long it did so far, with its attempts before, and that one which never began says nothing.
+    #[test]
+    fn a_running_run_took_no_time_yet() {
+        let took = |wall_seconds: f64, running_seconds: Option<f64>| {
+            let run = ComparedRun {
+                run_id: "run_01kajn4f3s0000000000000000".parse().unwrap(),
+                name: "a".into(),
+                rung: "100%".into(),
+                state: RunState::Running,
+                termination_reason: None,
+                attempt_count: 1,
+                created_at: Timestamp::from_micros(0),
+                wall_seconds,
+                running_seconds,
+                gpu_seconds: 0.0,
+                cost_usd: None,
+            };
+            run.took()
+        };
+        assert_eq!(took(90.0, None), "1 min 30 s");
+        assert_eq!(took(0.0, Some(90.0)), "1 min 30 s so far");
+        assert_eq!(took(60.0, Some(30.0)), "1 min 30 s so far");
+        assert_eq!(took(0.0, None), "");
     }
 }

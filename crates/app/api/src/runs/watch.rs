@@ -64,6 +64,9 @@ pub struct RunSample {
     /// Whether it waits to begin, for a place in its queue or for its next attempt, and no process supervises it: nothing happens before it
     /// is resumed, and this is the last line.
     pub unsupervised: bool,
+    /// Why a resume is refused of a run that no process supervises; absent: it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume_refused: Option<String>,
     /// Whether the run has ended: this is the last line.
     pub ended: bool,
 }
@@ -126,12 +129,19 @@ fn ordinal(number: u32) -> String {
 }
 
 /// What is said of a run that waits; none of one that does not, or whose supervisor launches its next attempt. `unsupervised`: no process
-/// supervises it.
+/// supervises it; `resume_refused`: why a resume is refused then.
 #[must_use]
-pub fn waiting_sentence(run_id: RunId, queue: Option<&QueuedRun>, unsupervised: bool) -> Option<String> {
+pub fn waiting_sentence(
+    run_id: RunId,
+    queue: Option<&QueuedRun>,
+    (unsupervised, resume_refused): (bool, Option<&str>),
+) -> Option<String> {
     match (queue, unsupervised) {
         (None, false) => None,
         (Some(queue), false) => Some(queue.to_string()),
+        (_, true) if resume_refused.is_some() => {
+            resume_refused.map(|why| format!("no process supervises it, and a resume is refused: {why}"))
+        }
         (Some(QueuedRun { name, .. }), true) => Some(format!(
             "no process supervises it, and it has no place in queue {name} any more; it waits again with: trackway resume {run_id}"
         )),
@@ -211,7 +221,7 @@ mod tests {
     fn a_lost_supervisor_is_said() {
         let run_id: RunId = "run_00000000000000000000000001".parse().unwrap();
         let wait = queued(Some(1), Some(1), 1.0);
-        let said = |queue, unsupervised| waiting_sentence(run_id, queue, unsupervised);
+        let said = |queue, unsupervised| waiting_sentence(run_id, queue, (unsupervised, None));
         assert_eq!(said(None, false), None);
         assert_eq!(said(Some(&wait), false), Some(wait.to_string()));
         for queue in [None, Some(&wait)] {
@@ -219,6 +229,17 @@ mod tests {
             assert!(sentence.contains("no process supervises it"), "{sentence}");
             assert!(sentence.ends_with(&format!("trackway resume {run_id}")), "{sentence}");
             assert!(!sentence.contains("1st"), "{sentence}");
+        }
+    }
+
+    /// Proves that a run of which a resume is refused is not said to continue with one.
+    #[test]
+    fn a_refused_resume_is_not_advised() {
+        let run_id: RunId = "run_00000000000000000000000001".parse().unwrap();
+        for queue in [None, Some(&queued(Some(1), Some(1), 1.0))] {
+            let sentence = waiting_sentence(run_id, queue, (true, Some("2 of 2 hours are spent"))).unwrap();
+            let expected = "no process supervises it, and a resume is refused: 2 of 2 hours are spent";
+            assert_eq!(sentence, expected);
         }
     }
 }

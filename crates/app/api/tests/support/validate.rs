@@ -22,11 +22,11 @@ const ANNOTATIONS: [&str; 10] = [
 /// Every fault of a document: a path in it, and what is wrong there.
 #[must_use]
 pub fn faults(schema: &Value, document: &Value) -> Vec<String> {
-    Checked::new(schema, document, "").whole(schema)
+    CheckedValue::new(schema, document, "").whole(schema)
 }
 
 /// One value of the document, and what schemas say about it.
-struct Checked<'d> {
+struct CheckedValue<'d> {
     /// The whole schema, in which others are defined.
     root: &'d Value,
     value: &'d Value,
@@ -39,7 +39,7 @@ struct Checked<'d> {
     faults: Vec<String>,
 }
 
-impl<'d> Checked<'d> {
+impl<'d> CheckedValue<'d> {
     fn new(root: &'d Value, value: &'d Value, path: &'d str) -> Self {
         Self { root, value, path, names: BTreeSet::new(), is_closed: false, faults: Vec::new() }
     }
@@ -62,7 +62,7 @@ impl<'d> Checked<'d> {
     /// Checks a value within this one.
     fn inner(&mut self, schema: &Value, key: impl Display, value: &Value) {
         let path = format!("{}/{key}", self.path);
-        self.faults.extend(Checked::new(self.root, value, &path).whole(schema));
+        self.faults.extend(CheckedValue::new(self.root, value, &path).whole(schema));
     }
 
     fn apply(&mut self, schema: &Value) {
@@ -175,7 +175,7 @@ impl<'d> Checked<'d> {
     /// One of several schemas must accept the value; the faults shown are those of the one that came closest.
     fn choice(&mut self, schemas: &Value) {
         let tried = list(schemas).iter().map(|schema| {
-            let mut tried = Checked::new(self.root, self.value, self.path);
+            let mut tried = CheckedValue::new(self.root, self.value, self.path);
             tried.apply(schema);
             tried
         });

@@ -31,7 +31,7 @@ pub fn read(attempt: &AttemptLayout) -> Result<Vec<OwnAction>, AppError> {
     match opened.and_then(std::io::read_to_string) {
         Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(AppError::file("read the actions in", attempt.folder(), &error)),
+        Err(error) => Err(AppError::file("read the actions in", attempt.folder(), error)),
     }
 }
 

@@ -61,7 +61,7 @@ fn doubt(run: &RunRow, attempt: &AttemptRow) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
 
     use super::*;
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn the_runs_sets_stand_in_where_the_hash_is_the_same() {
         let ids = SequentialIds::default();
-        let name = Name::renamed(Named::Run, "r");
+        let name = Name::renamed(NameKind::Run, "r");
         let mut run =
             RunRow::planned(RunId::new(&ids), &name, "", serde_json::Value::Null, Timestamp::from_micros(0));
         run.data_sha256 = Some("a".into());

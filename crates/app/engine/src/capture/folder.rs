@@ -72,12 +72,12 @@ pub struct Folder {
     pub to_keep: BTreeSet<PathBuf>,
     /// What is still to be read of the files.
     #[serde(skip)]
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadFile>,
 }
 
 /// A file that was listed and is to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadFile {
     /// Where it is in the list.
     place: usize,
     state: State,
@@ -103,7 +103,7 @@ impl State {
 impl Folder {
     /// Reads what was listed.
     pub fn read(&mut self, redactor: &Redactor) {
-        for Unread { place, state, is_code } in std::mem::take(&mut self.unread) {
+        for UnreadFile { place, state, is_code } in std::mem::take(&mut self.unread) {
             let file = &mut self.files[place];
             match read_in_state(&file.path, state) {
                 Ok(Some(bytes)) => {
@@ -175,7 +175,7 @@ pub(super) fn list(inputs: &CaptureInputs<'_>, git: &Git) -> Option<Folder> {
     let mut walk = Walk {
         excluded: inputs.exclude.iter().map(|folder| canonical(folder)).collect(),
         excluded_files: inputs.exclude.iter().filter_map(|path| file_id(path)).collect(),
-        seen: HashSet::new(),
+        seen: (roots.len() > 1).then(HashSet::new),
         left_bytes: HASHED_BYTES_MAX,
         left_code_bytes: CODE_BYTES_MAX,
         left_folders: FOLDERS_MAX,
@@ -234,7 +234,8 @@ struct Walk {
     excluded: Vec<PathBuf>,
     /// Device and inode of each.
     excluded_files: Vec<(u64, u64)>,
-    seen: HashSet<PathBuf>,
+    /// What was looked at, where one root may be below another; below one root nothing is met twice.
+    seen: Option<HashSet<PathBuf>>,
     left_bytes: u64,
     left_code_bytes: u64,
     left_folders: usize,
@@ -252,7 +253,7 @@ impl Walk {
             Folder { not_looked_at: self.not_looked_at, left_out: self.left_out, ..Folder::default() };
         for (place, (file, to_read)) in self.found.into_iter().enumerate() {
             folder.files.push(file);
-            folder.unread.extend(to_read.map(|(state, is_code)| Unread { place, state, is_code }));
+            folder.unread.extend(to_read.map(|(state, is_code)| UnreadFile { place, state, is_code }));
         }
         folder
     }
@@ -330,7 +331,7 @@ impl Walk {
 
     /// `inode`: its own; none of a link.
     fn look(&mut self, path: PathBuf, inode: Option<u64>) {
-        if is_hidden(&path) || !self.seen.insert(path.clone()) {
+        if is_hidden(&path) || self.seen.as_mut().is_some_and(|seen| !seen.insert(path.clone())) {
             return;
         }
         // Names that are not UTF-8 have no place in the list.

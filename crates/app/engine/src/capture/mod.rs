@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use trackway_redact::Redactor;
 
 pub use comments::{code_of, is_python, is_same_code};
-pub use folder::{Folder, FolderFile, Unread, is_of_packages, may_be_listed};
+pub use folder::{Folder, FolderFile, UnreadFile, is_of_packages, may_be_listed};
 pub use git::diff::{PatchedFile, patched_files, states};
 pub use git::working_tree::{
     ChangedFile, Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED,

@@ -30,7 +30,7 @@ pub fn is_of_output(path: &Path) -> bool {
 
 /// A file or a pipe that a process has open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Open {
+struct OpenFile {
     /// Its path, or the name of the pipe.
     target: PathBuf,
     is_read: bool,
@@ -53,24 +53,25 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>) -> Vec<PathBuf> {
 }
 
 fn of_process() -> Vec<PathBuf> {
-    let own: Vec<Open> = ["1", "2"].iter().filter_map(|fd| open(&Path::new(OWN_FILES).join(fd))).collect();
+    let own: Vec<OpenFile> =
+        ["1", "2"].iter().filter_map(|fd| open(&Path::new(OWN_FILES).join(fd))).collect();
     let is_piped = own.iter().any(|it| is_pipe(&it.target));
     written(&own, &if is_piped { others_of_session() } else { Vec::new() })
 }
 
 /// The files that the output goes to, by what it is written to and what the other processes have open.
-fn written(own: &[Open], others: &[Vec<Open>]) -> Vec<PathBuf> {
-    let files_of = |all: &[Open]| -> Vec<PathBuf> {
+fn written(own: &[OpenFile], others: &[Vec<OpenFile>]) -> Vec<PathBuf> {
+    let files_of = |all: &[OpenFile]| -> Vec<PathBuf> {
         all.iter().filter(|it| it.is_written && it.is_file).map(|it| it.target.clone()).collect()
     };
-    let pipes_of = |all: &[Open]| -> BTreeSet<PathBuf> {
+    let pipes_of = |all: &[OpenFile]| -> BTreeSet<PathBuf> {
         all.iter().filter(|it| it.is_written && is_pipe(&it.target)).map(|it| it.target.clone()).collect()
     };
     let mut found: BTreeSet<PathBuf> = files_of(own).into_iter().collect();
     let mut pipes = pipes_of(own);
     for _ in 0..PIPES_MAX {
-        let reads = |all: &&Vec<Open>| all.iter().any(|it| it.is_read && pipes.contains(&it.target));
-        let readers: Vec<&Vec<Open>> = others.iter().filter(reads).collect();
+        let reads = |all: &&Vec<OpenFile>| all.iter().any(|it| it.is_read && pipes.contains(&it.target));
+        let readers: Vec<&Vec<OpenFile>> = others.iter().filter(reads).collect();
         // A program that launches runs may read their output and write other files too.
         let files = readers.iter().flat_map(|all| files_of(all)).filter(|path| is_of_output(path));
         found.extend(files);
@@ -85,25 +86,25 @@ fn is_pipe(target: &Path) -> bool {
 }
 
 /// What a process has open at this place of its list.
-fn open(place: &Path) -> Option<Open> {
+fn open(place: &Path) -> Option<OpenFile> {
     let target = read_link(place).ok()?;
     let mode = place.symlink_metadata().ok()?.permissions().mode();
     let here = place.metadata().ok().filter(|found| found.is_file());
     let there = here.as_ref().and_then(|_| target.metadata().ok());
     let is_file =
         here.zip(there).is_some_and(|(here, there)| (here.dev(), here.ino()) == (there.dev(), there.ino()));
-    Some(Open { target, is_read: mode & 0o400 != 0, is_written: mode & 0o200 != 0, is_file })
+    Some(OpenFile { target, is_read: mode & 0o400 != 0, is_written: mode & 0o200 != 0, is_file })
 }
 
 /// What the other processes of this session have open, as far as this one may see it.
-fn others_of_session() -> Vec<Vec<Open>> {
+fn others_of_session() -> Vec<Vec<OpenFile>> {
     let session = session_of(Path::new("/proc/self"));
     let own = std::process::id().to_string();
     let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit()) && name != own;
     let others = folders.filter(|entry| entry.file_name().to_str().is_some_and(is_process));
     let of_session = others.map(|entry| entry.path()).filter(|path| session_of(path) == session);
-    let opened = |path: PathBuf| -> Vec<Open> {
+    let opened = |path: PathBuf| -> Vec<OpenFile> {
         let places = std::fs::read_dir(path.join("fd")).into_iter().flatten().flatten();
         places.filter_map(|place| open(&place.path())).collect()
     };
@@ -126,8 +127,8 @@ mod tests {
 
     use super::*;
 
-    fn open_at(target: &str, mode: &str) -> Open {
-        Open {
+    fn open_at(target: &str, mode: &str) -> OpenFile {
+        OpenFile {
             target: target.into(),
             is_read: mode.contains('r'),
             is_written: mode.contains('w'),
@@ -170,7 +171,7 @@ mod tests {
         file.write_all(b"x").unwrap();
         let place = Path::new(OWN_FILES).join(file.as_raw_fd().to_string());
         let found = open(&place).unwrap();
-        assert_eq!(found, Open { target: path.clone(), is_read: false, is_written: true, is_file: true });
+        assert_eq!(found, OpenFile { target: path.clone(), is_read: false, is_written: true, is_file: true });
         std::fs::remove_file(&path).unwrap();
         assert!(!open(&place).unwrap().is_file);
         assert!(session_of(Path::new("/proc/self")).is_some());

@@ -94,7 +94,7 @@ pub fn skipped_newer<'a>(
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
     use trackway_ledger::RunRow;
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_pace_is_one_of_the_same_steps() {
         let ids = SequentialIds::default();
-        let name = Name::renamed(Named::Run, "r");
+        let name = Name::renamed(NameKind::Run, "r");
         let run = RunRow::planned(RunId::new(&ids), &name, "", Value::Null, Timestamp::from_micros(0));
         let mut attempt = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);
         (attempt.last_step, attempt.wall_seconds, attempt.last_committed_step) =

@@ -269,7 +269,7 @@ mod tests {
     use std::sync::Arc;
 
     use trackway_checkpoint::{CheckpointRoot, Kind};
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{LaunchKind, RunId, SequentialIds};
     use trackway_formats::checkpoint_origin::ORIGIN_FILE_NAME;
 
@@ -279,7 +279,7 @@ mod tests {
     /// A run with one attempt, and its root.
     fn attempt_with_root(context: &Context) -> (AttemptRow, CheckpointRoot) {
         let ids = SequentialIds::default();
-        let name = Name::renamed(Named::Run, "kept");
+        let name = Name::renamed(NameKind::Run, "kept");
         let run =
             RunRow::planned(RunId::new(&ids), &name, "c", serde_json::json!({}), Timestamp::from_micros(1));
         context.ledger_write(|ledger| ledger.insert_run(&run, &[])).unwrap();
@@ -322,8 +322,8 @@ mod tests {
         for refused in [mirrored(), mirror_now(&context, &run, &attempt.rung)] {
             let error = refused.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Integrity);
-            assert!(error.message.contains(&log.display().to_string()), "{error:?}");
-            assert!(error.message.contains("of step 20 was committed"), "{error:?}");
+            assert!(error.to_string().contains(&log.display().to_string()), "{error:?}");
+            assert!(error.to_string().contains("of step 20 was committed"), "{error:?}");
             assert!(error.hints[0].contains("back from a copy"), "{error:?}");
         }
         assert_eq!(rows(), before);

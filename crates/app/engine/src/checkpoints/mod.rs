@@ -17,5 +17,5 @@ pub use policy::{keep_variables, policy_of};
 
 /// The log of a run's checkpoint root; empty when nothing was ever begun.
 pub fn view(root: &Path) -> Result<CheckpointView, AppError> {
-    CheckpointView::open(root).map_err(|error| AppError::fault("the checkpoints could not be read", &error))
+    CheckpointView::open(root).map_err(|error| AppError::fault("the checkpoints could not be read", error))
 }

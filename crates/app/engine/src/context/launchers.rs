@@ -72,6 +72,7 @@ impl Launchers {
             "the engines are {}; a section `[engines.NAME]` of a settings file adds one, and `trackway config` lists them",
             quoted_list(&known)
         ))
+        .hint("a resume needs that section for the engine of its run; a command that has `--set`, such as an evaluation, may use another engine: `--set launch.engine=local`")
     }
 
     /// The one that launched an attempt, or is to launch it.
@@ -126,7 +127,7 @@ mod tests {
     }
 
     /// Proves that an engine is found by its name or its kind, with its settings, and that for an unknown one the
-    /// nearest name and those there are are said.
+    /// nearest name and those there are are said, with what a resume needs, which has no `--set`.
     #[test]
     fn engines_are_found_by_their_names() {
         let launchers = launchers();
@@ -140,8 +141,10 @@ mod tests {
         let error = unknown("workstaton");
         assert_eq!((error.kind, error.hints[0].as_str()), (ErrorKind::Usage, "did you mean `workstation`?"));
         let error = unknown("slurm");
-        assert!(error.message.contains("no engine `slurm`") && error.hints.len() == 1, "{error:?}");
+        assert!(error.to_string().contains("no engine `slurm`") && error.hints.len() == 2, "{error:?}");
         assert!(error.hints[0].contains("`fake`, `local`, `workstation`"), "{error:?}");
+        let both = ["a resume needs that section", "`--set launch.engine=local`"];
+        assert!(both.iter().all(|words| error.hints[1].contains(words)), "{error:?}");
     }
 
     /// Proves that a placement finds the launcher that made it, also where its engine is not in the settings any more,
@@ -164,6 +167,6 @@ mod tests {
             assert_eq!(launchers.of(&placement).unwrap().engine(), found);
         }
         let Err(error) = launchers.of(&placement("slurm")) else { panic!("there is none of that name") };
-        assert!(error.message.contains("`slurm`") && error.hints[0].contains("fake, local"), "{error:?}");
+        assert!(error.to_string().contains("`slurm`") && error.hints[0].contains("fake, local"), "{error:?}");
     }
 }

@@ -1,13 +1,16 @@
 //! What is known of a home's ledger before it is trusted: whether it opens, and whether attempts are there that it does not hold.
 
 use trackway_api::home::doctor::LedgerState;
-use trackway_core::AttemptId;
 use trackway_core::text::counted;
+use trackway_core::{AttemptId, RunId};
 use trackway_ledger::{ErrorKind as LedgerErrorKind, Ledger, LedgerError};
 
 use crate::error::{AppError, ErrorKind};
 use crate::home::Home;
+use crate::run_lock::{LockHolder, RunLock};
 
+/// Supervisors that are named; the others are counted.
+const SUPERVISORS_NAMED_MAX: usize = 3;
 /// How the name of a ledger that is being rebuilt ends.
 pub const REBUILDING_SUFFIX: &str = ".rebuilding";
 
@@ -46,14 +49,39 @@ pub(crate) fn lost_ledger(home: &Home, how: &str) -> AppError {
         home.layout.attempts().display(),
         counted(attempt_folders(home).len() as u64, "attempt")
     );
-    AppError::new(ErrorKind::Integrity, message)
-        .hint("rebuild it from the files: trackway doctor rebuild")
-        .hint("diagnose it with: trackway doctor")
+    let error =
+        supervisor_hints(home).into_iter().fold(AppError::new(ErrorKind::Integrity, message), AppError::hint);
+    error.hint("rebuild it from the files: trackway doctor rebuild").hint("diagnose it with: trackway doctor")
+}
+
+/// What is done about the supervisors of a home before its ledger is made again: they have the old one open.
+pub fn supervisor_hints(home: &Home) -> Vec<String> {
+    let holders = RunLock::holders(&home.layout, &run_folders(home));
+    // It has the locks of all runs, and supervises none.
+    if let Some(rebuilds) = holders.iter().find(|holder| holder.rebuilds) {
+        return vec![rebuilds.how_to_end()];
+    }
+    let mut hints: Vec<String> =
+        holders.iter().take(SUPERVISORS_NAMED_MAX).map(LockHolder::how_to_end).collect();
+    let more = holders.len().saturating_sub(SUPERVISORS_NAMED_MAX);
+    if more > 0 {
+        hints.push(format!("{} of other runs live too", counted(more as u64, "supervisor")));
+    }
+    hints
 }
 
 /// The attempts whose folders are in the home.
 pub fn attempt_folders(home: &Home) -> Vec<AttemptId> {
     let mut found: Vec<AttemptId> = listed_attempts(home).collect();
+    found.sort_by_key(ToString::to_string);
+    found
+}
+
+/// The runs with a folder in the home, oldest first.
+pub fn run_folders(home: &Home) -> Vec<RunId> {
+    let entries = std::fs::read_dir(home.layout.runs()).into_iter().flatten().flatten();
+    let mut found: Vec<RunId> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     found.sort_by_key(ToString::to_string);
     found
 }

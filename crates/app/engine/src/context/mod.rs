@@ -8,20 +8,18 @@ pub(crate) mod patience;
 pub mod queue_limits;
 pub(crate) mod request;
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use trackway_core::{AttemptId, Clock, Ids, RunId};
+use trackway_core::{Clock, Ids};
 use trackway_formats::runfile::EngineName;
 use trackway_formats::settings::EngineSettings;
 use trackway_launch::{Launcher, LocalLauncher};
 use trackway_ledger::Ledger;
 use trackway_records::LiveRecords;
 use trackway_redact::Redactor;
-use trackway_rules::PastAttempt;
 use trackway_system::{SystemClock, SystemIds};
 use trackway_tables::ReadContext;
 
@@ -82,9 +80,6 @@ impl Dependencies {
     }
 }
 
-/// Attempts of a run, and what decisions need of them.
-pub(crate) type KnownPast = (Vec<AttemptId>, Vec<PastAttempt>);
-
 /// What the requests of a process share.
 pub struct Shared {
     /// Where the state is.
@@ -93,9 +88,7 @@ pub struct Shared {
     /// The records of attempts that are not sealed, as far as searches read them.
     pub live_records: LiveRecords,
     pub(crate) outage: Mutex<Outage>,
-    /// The sealed attempts of runs that this process decided about, oldest first and without a gap: a receipt does not change, so that the
-    /// next decision reads those since then alone.
-    pub(crate) known_past: Mutex<BTreeMap<RunId, KnownPast>>,
+    /// What is known of the sealed attempts of runs: a receipt does not change, so that what follows reads those since then alone.
     pub(crate) folds: Folds,
     pub(crate) launchers: Launchers,
     /// This program, which runs `__shim` and `score`.
@@ -197,6 +190,12 @@ impl Context {
                 .hint("name it with --home or TRACKWAY_HOME, or make one with `trackway run`"));
         }
         home.check_ledger_scheme()?;
+        let redactor = Redactor::of_this_process();
+        if create {
+            // What may write searches its texts for secrets: that is prepared while the ledger is opened.
+            let redactor = Arc::clone(&redactor);
+            std::thread::Builder::new().name("redactor".into()).spawn(move || redactor.prepare()).ok();
+        }
         let orphans = ledger_state::orphans_without_ledger(&home)?;
         let ledger = Ledger::open(&home.ledger_location())?;
         let Dependencies { clock, ids, launchers, binary, read_context, webhook, queues } = dependencies;
@@ -205,11 +204,10 @@ impl Context {
             home,
             ledger,
             outage: Mutex::default(),
-            known_past: Mutex::default(),
             folds: Folds::default(),
             launchers: Launchers::new(launchers),
             binary,
-            redactor: Redactor::of_this_process(),
+            redactor,
             clock,
             ids,
             read_context,

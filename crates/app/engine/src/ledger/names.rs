@@ -2,7 +2,7 @@
 //! ids.
 
 use trackway_core::{AttemptId, Clock as _, RunId};
-use trackway_ledger::{EvaluationRow, Found};
+use trackway_ledger::{EvaluationRow, RunOrAttempt};
 
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
@@ -12,7 +12,7 @@ impl Context {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`], also when the reference has several meanings: then it lists them.
-    pub fn resolve(&self, word: &str) -> Result<Found, AppError> {
+    pub fn resolve(&self, word: &str) -> Result<RunOrAttempt, AppError> {
         self.ledger_read(|ledger| ledger.resolve(word, self.clock.now()))
     }
 
@@ -30,8 +30,8 @@ impl Context {
     /// As [`Context::resolve`]; [`ErrorKind::NotFound`] for a run without attempts.
     pub fn resolve_attempt(&self, word: &str) -> Result<AttemptId, AppError> {
         let run = match self.resolve(word)? {
-            Found::Attempt(attempt) => return Ok(attempt.attempt_id),
-            Found::Run(run) => run,
+            RunOrAttempt::Attempt(attempt) => return Ok(attempt.attempt_id),
+            RunOrAttempt::Run(run) => run,
         };
         let last = self.last_attempt_of_kind(run.run_id, run.kind)?;
         last.map(|attempt| attempt.attempt_id).ok_or_else(|| {

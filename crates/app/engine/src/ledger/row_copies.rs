@@ -12,7 +12,8 @@ use trackway_files::{TempFile, make_folders};
 use trackway_formats::layout::RowCopy;
 use trackway_ledger::{
     AttemptRow, AttemptSeal, DeliveryEnd, DeliveryState, DetectionRow, EvaluationEnd, EvaluationRow,
-    EventRow, KeptRows, Ledger, LedgerError, NoticeRow, OutboxRow, RetryRow, SubjectEventRow,
+    EventRow, KeptRows, Ledger, LedgerError, NoticeRow, OutboxRow, RetryRow, RunRow, RunState,
+    SubjectEventRow,
 };
 
 use crate::Context;
@@ -23,7 +24,16 @@ use crate::home::Home;
 impl Context {
     /// Keeps rows of a run, as far as the disk allows: the ledger has them already.
     pub fn keep(&self, run_id: RunId, copy: RowCopy<'_>, rows: &KeptRows) {
-        write(&self.home, &self.home.layout.run(run_id).row_copy(copy), self.ledger.kept(rows));
+        let path = self.home.layout.run(run_id).row_copy(copy);
+        let write: Writer = if is_named_later(copy) { TempFile::write_whole } else { TempFile::write };
+        write_by(write, &self.home, &path, self.ledger.kept(rows));
+    }
+
+    /// Keeps the state of a run. Only one that runs has a receipt after it: every other one may be the last of its run.
+    pub(crate) fn keep_state(&self, run: &RunRow) {
+        let path = self.home.layout.run(run.run_id).row_copy(RowCopy::State);
+        let write: Writer = if runs_on(run.state) { TempFile::write_whole } else { TempFile::write };
+        write_by(write, &self.home, &path, self.ledger.kept(&KeptRows::of_run(run, &[], &[])));
     }
 
     /// Adds an event of a run of this home that is part of no receipt, and keeps it.
@@ -201,11 +211,30 @@ pub fn keep_waiting_notices(context: &Context, dry_run: bool) -> Result<u64, App
     }
 }
 
-/// As the ledger holds them, or not at all. What a kill left of writing others beside them goes.
+/// Writes a file whole.
+type Writer = fn(&Path, &[u8]) -> std::io::Result<()>;
+
+/// Whether a copy waits for the disk once, not twice: a launch waits for these. The ledger has their rows, and their
+/// names are durable with that of the receipt beside them: a power cut before it takes them away, as does a kill right
+/// before they are written.
+const fn is_named_later(copy: RowCopy<'_>) -> bool {
+    matches!(copy, RowCopy::Run | RowCopy::Attempt(_))
+}
+
+/// The same of a state: a receipt follows that of a run that runs.
+const fn runs_on(state: RunState) -> bool {
+    matches!(state, RunState::Running)
+}
+
 fn write(home: &Home, path: &Path, rows: Result<KeptRows, LedgerError>) {
+    write_by(TempFile::write, home, path, rows);
+}
+
+/// As the ledger holds them, or not at all. What a kill left of writing others beside them goes.
+fn write_by(write: Writer, home: &Home, path: &Path, rows: Result<KeptRows, LedgerError>) {
     let text = rows.ok().and_then(|rows| serde_json::to_vec(&rows).ok());
     if let (Some(text), Some(folder)) = (text, path.parent()) {
-        let written = make_folders(folder).and_then(|()| TempFile::write(path, &text));
+        let written = make_folders(folder).and_then(|()| write(path, &text));
         // The ledger has the rows: a copy that cannot be written stops nothing.
         let _ = written.and_then(|()| home.clear_abandoned(folder));
     }
@@ -229,33 +258,33 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 mod tests {
     use serde_json::json;
     use trackway_core::Clock as _;
-    use trackway_core::name::{Name, Named};
-    use trackway_ledger::{RunRow, SubjectKind};
+    use trackway_core::name::{Name, NameKind};
 
     use super::*;
-    use crate::testing::{SETTLES, World};
-
-    fn notice(run_id: RunId, key: &str) -> NoticeRow {
-        NoticeRow {
-            notice_id: format!("{run_id}:{key}"),
-            subject_kind: SubjectKind::Run,
-            subject_id: run_id.to_string(),
-            project: None,
-            at: run_id.created_at(),
-            about: "end".into(),
-            document_json: json!({ "text": "it ended" }),
-        }
-    }
-
-    fn posted(context: &Context, run_id: RunId, key: &str) -> NoticeRow {
-        let notice = notice(run_id, key);
-        assert!(context.ledger_write(|ledger| ledger.post_notice(&notice)).unwrap());
-        notice
-    }
+    use crate::testing::{SETTLES, World, arrived, notice, posted};
 
     fn kept(context: &Context, notice: &NoticeRow) -> Option<OutboxRow> {
         let rows = read(&notice_copy(&context.home, notice).unwrap()).ok()?;
         rows.notice().unwrap().map(|(_, delivery)| delivery)
+    }
+
+    /// Proves that what a launch waits for leaves its names to the receipt, which is durable when it is there, as is
+    /// what no receipt follows.
+    #[test]
+    fn the_receipt_makes_the_names_before_it_durable() {
+        let attempt = AttemptId::new(&trackway_core::SequentialIds::default());
+        for copy in [RowCopy::Run, RowCopy::Attempt(attempt)] {
+            assert!(is_named_later(copy), "{copy:?}");
+        }
+        for copy in
+            [RowCopy::Receipt(attempt), RowCopy::RollBack(attempt), RowCopy::Checks, RowCopy::Event("e")]
+        {
+            assert!(!is_named_later(copy), "{copy:?}");
+        }
+        assert!(runs_on(RunState::Running));
+        for state in [RunState::Waiting, RunState::Failed, RunState::Stopped, RunState::Completed] {
+            assert!(!runs_on(state), "{state}");
+        }
     }
 
     /// Proves that a notice which waits without a copy gets one, as the ledger has it, once and not in a dry run; that
@@ -267,20 +296,18 @@ mod tests {
         let context = world.context();
         let here = world.run(&context, "exit 0", "").run_id;
         let elsewhere = RunId::new(&context.ids);
-        let name = Name::renamed(Named::Run, "theirs");
+        let name = Name::renamed(NameKind::Run, "theirs");
         let run = RunRow::planned(elsewhere, &name, "c", json!({}), context.clock.now());
         context.ledger_write(|ledger| ledger.insert_run(&run, &[])).unwrap();
         let (waits, theirs) = (posted(&context, here, "end:1"), posted(&context, elsewhere, "end:1"));
-        let arrived = posted(&context, here, "end:2");
-        let id = &arrived.notice_id;
-        assert!(context.ledger_write(|ledger| ledger.take_notice(id, 60.0)).unwrap());
-        context.ledger_write(|ledger| ledger.end_notice(id, &DeliveryEnd::Delivered)).unwrap();
+        let sent = posted(&context, here, "end:2");
+        arrived(&context, &sent);
         for (dry_run, count) in [(true, 1), (false, 1), (true, 0), (false, 0)] {
             assert_eq!(keep_waiting_notices(&context, dry_run).unwrap(), count, "{dry_run}");
         }
         let stored = context.ledger_read(|ledger| ledger.delivery_of(&waits.notice_id)).unwrap();
         assert_eq!(kept(&context, &waits), stored);
-        assert!(!notice_copy(&context.home, &theirs).unwrap().exists() && kept(&context, &arrived).is_none());
+        assert!(!notice_copy(&context.home, &theirs).unwrap().exists() && kept(&context, &sent).is_none());
         let newer = OutboxRow::of(&waits, DeliveryState::Delivered);
         assert!(!keep_first(&context.home, &context.ledger, &waits, &newer));
         assert_eq!(kept(&context, &waits), stored);

@@ -5,15 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use trackway_api::runs::attempts::Attempt;
+use trackway_api::runs::attempts::{Attempt, EngineReport};
 use trackway_api::runs::{Run, RunAmendment, RungSummary};
 use trackway_core::{AttemptId, Clock as _, HealthReport, LaunchKind, RunId, Rung, with_fields_of};
-use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::RunSection;
 use trackway_launch::{AttemptChannel, FolderChannel, Launcher, ObservedAttempt, Offer, Placement};
-use trackway_ledger::{
-    AttemptRow, AttemptState, EvaluationRow, KeptRows, RunAmendmentRow, RunRow, RunState, RungRow,
-};
+use trackway_ledger::{AttemptRow, AttemptState, EvaluationRow, RunAmendmentRow, RunRow, RunState, RungRow};
 
 use super::page::{Page, Paged};
 use crate::Context;
@@ -188,7 +185,7 @@ impl Context {
     /// Records that a run of another kind was for a training run, whose money it spent.
     pub fn is_for(&self, run_id: RunId, training: RunId) -> Result<(), AppError> {
         let run = self.change_run(run_id, |run| run.for_run_id = Some(training))?;
-        self.keep(run_id, RowCopy::State, &KeptRows::of_run(&run, &[], &[]));
+        self.keep_state(&run);
         Ok(())
     }
 
@@ -204,7 +201,7 @@ impl Context {
             RunState::Running => self.change_run_soon(run_id, change)?,
             _ => self.change_run(run_id, change)?,
         };
-        self.keep(run_id, RowCopy::State, &KeptRows::of_run(&run, &[], &[]));
+        self.keep_state(&run);
         Ok(())
     }
 
@@ -223,7 +220,7 @@ impl Context {
             run.state = state;
             run.ended_at = before.ended_at;
         })?;
-        self.keep(before.run_id, RowCopy::State, &KeptRows::of_run(&run, &[], &[]));
+        self.keep_state(&run);
         Ok(())
     }
 
@@ -243,13 +240,13 @@ impl Context {
     pub(crate) fn channel_to(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, AppError> {
         let launcher = self.launchers.of(placement)?;
         let channel = launcher.channel(placement);
-        channel.map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))
+        channel.map_err(|error| AppError::fault("the attempt's files cannot be reached", error))
     }
 
     /// What its launcher sees of an attempt now.
     pub(crate) fn observe(&self, placement: &Placement) -> Result<ObservedAttempt, AppError> {
         let launcher = self.launchers.of(placement)?;
-        launcher.observe(placement).map_err(|error| AppError::fault("the launcher", &error))
+        launcher.observe(placement).map_err(|error| AppError::fault("the launcher", error))
     }
 
     /// What an engine can give now: one of the settings, or the default one of a kind.
@@ -260,21 +257,14 @@ impl Context {
         self.offer_from(self.launchers.engine(engine)?)
     }
 
-    /// What the engine of an attempt can give now.
+    /// What the engine of a launcher can give now.
     ///
     /// # Errors
-    /// As for [`Self::offer_of`].
-    pub(crate) fn offer_for(&self, attempt: &AttemptRow) -> Result<Offer, AppError> {
-        self.offer_from(self.launchers.of_attempt(attempt)?)
-    }
-
-    fn offer_from(&self, launcher: &dyn Launcher) -> Result<Offer, AppError> {
+    /// As for [`Self::offer_of`], of an engine that is there.
+    pub(crate) fn offer_from(&self, launcher: &dyn Launcher) -> Result<Offer, AppError> {
         launcher.offer(self.home.folder()).map_err(|error| {
-            let fault = AppError::fault("what can be launched cannot be found out", &error);
-            match error.is_passing() {
-                true => AppError { kind: ErrorKind::Unavailable, ..fault },
-                false => fault,
-            }
+            let kind = if error.is_passing() { ErrorKind::Unavailable } else { ErrorKind::Fault };
+            AppError::fault("what can be launched cannot be found out", error).with_kind(kind)
         })
     }
 
@@ -297,7 +287,7 @@ impl Context {
         self.launchers
             .of_attempt(attempt)?
             .find(attempt.attempt_id, self.home.layout.attempt(attempt.attempt_id).folder())
-            .map_err(|error| AppError::fault("the attempt's folder cannot be read", &error))
+            .map_err(|error| AppError::fault("the attempt's folder cannot be read", error))
     }
 }
 
@@ -330,12 +320,19 @@ pub fn listed_attempt(row: AttemptRow) -> Attempt {
             attempt_id, run_id, attempt_number, parent_attempt_id, kind, rung, state, termination_reason,
             termination_rule, termination_confidence, termination_domain, retry_outlook, exit_code, signal,
             started_at, ended_at, wall_seconds, gpu_seconds, cpu_seconds, peak_rss_bytes, cost_usd,
-            resumed_from_step, last_step, last_committed_step, launcher, hosts, submitted_at, queued_seconds,
-            engine_instance, completeness, config_sha256, data_sha256, seed, receipt_sha256, health,
+            resumed_from_step, last_step, last_committed_step, launcher, hosts, config_sha256, data_sha256, seed,
+            receipt_sha256, health,
         ],
         health_report: health_report(&row),
+        engine: engine_report(&row),
         next: None,
     )
+}
+
+/// What the engine of an attempt reported of it.
+#[must_use]
+pub fn engine_report(row: &AttemptRow) -> EngineReport {
+    with_fields_of!(EngineReport, &row, [submitted_at, queued_seconds, engine_instance, completeness])
 }
 
 /// What the health of an attempt rests on; none in older receipts.

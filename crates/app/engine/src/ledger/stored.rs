@@ -39,8 +39,9 @@ pub fn read_stored<T: DeserializeOwned>(
     owner: impl FnOnce() -> String,
 ) -> Result<T, AppError> {
     serde_json::from_value(value.clone()).map_err(|error| {
-        let message = format!("{} of {} cannot be read from the ledger: {error}", column, owner());
+        let message = format!("{} of {} cannot be read from the ledger", column, owner());
         AppError::new(ErrorKind::Integrity, message)
+            .because(error)
             .hint("restore the ledger from a backup, or rebuild it with `trackway doctor rebuild`")
     })
 }
@@ -48,14 +49,14 @@ pub fn read_stored<T: DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{RunId, Timestamp};
 
     use super::*;
 
     fn run(config: Value) -> RunRow {
         let run_id: RunId = "run_01jz0000000000000000000000".parse().unwrap();
-        let name = Name::renamed(Named::Run, "toy");
+        let name = Name::renamed(NameKind::Run, "toy");
         RunRow::planned(run_id, &name, "", config, Timestamp::from_micros(0))
     }
 
@@ -88,7 +89,10 @@ mod tests {
         for damaged in [retry, detect, checkpoint, Value::Null, json!({}), json!("plan")] {
             let error = stored_plan(&run(damaged.clone())).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Integrity, "{damaged}");
-            assert!(error.message.contains("`toy`") && error.message.contains("runs.config_json"), "{error}");
+            assert!(
+                error.to_string().contains("`toy`") && error.to_string().contains("runs.config_json"),
+                "{error}"
+            );
         }
     }
 
@@ -99,6 +103,6 @@ mod tests {
         newer["version"] = json!(PLAN_VERSION + 1);
         let error = stored_plan(&run(newer)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Usage);
-        assert!(error.message.contains("version 2"), "{error}");
+        assert!(error.to_string().contains("version 2"), "{error}");
     }
 }

@@ -57,7 +57,7 @@ struct Letter {
 }
 
 /// A letter, or why none could be made.
-type Made = Result<Letter, (NotificationAbout, Failure)>;
+type LetterResult = Result<Letter, (NotificationAbout, Failure)>;
 
 /// What sends the notifications of a run.
 pub(super) struct Sender {
@@ -119,7 +119,7 @@ impl Delivery {
 
 impl Sender {
     /// Makes letters of messages and stores their notices, so that they survive this process.
-    fn keep_all(&self, messages: &Receiver<Message>, made: &SyncSender<Made>) {
+    fn keep_all(&self, messages: &Receiver<Message>, made: &SyncSender<LetterResult>) {
         for message in messages {
             let about = message.about();
             let failed = |why| (about, Failure { why, tries: 0, may_pass: true });
@@ -129,7 +129,7 @@ impl Sender {
         }
     }
 
-    fn deliver_all(&self, letters: &Receiver<Made>) -> Vec<String> {
+    fn deliver_all(&self, letters: &Receiver<LetterResult>) -> Vec<String> {
         let mut tries_max = TRIES_MAX;
         let mut failures = Vec::new();
         for letter in letters {

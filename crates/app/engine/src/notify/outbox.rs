@@ -99,8 +99,8 @@ fn address_of(context: &Context, run_id: Option<RunId>) -> Result<String, String
     let section = match run_id {
         None => None,
         Some(run_id) => {
-            let run = context.ledger_read(|ledger| ledger.run(run_id)).map_err(|error| error.message)?;
-            let plan = run.as_ref().map(stored_plan).transpose().map_err(|error| error.message)?;
+            let run = context.ledger_read(|ledger| ledger.run(run_id)).map_err(|error| error.to_string())?;
+            let plan = run.as_ref().map(stored_plan).transpose().map_err(|error| error.to_string())?;
             plan.flatten().and_then(|plan| plan.notify)
         }
     };
@@ -142,7 +142,7 @@ fn note_given_up(context: &Context, notice: &NoticeRow, end: &DeliveryEnd) -> Re
 mod tests {
     use serde_json::json;
     use trackway_core::Clock as _;
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_ledger::{DeliveryState, RunRow, SubjectKind};
 
     use super::*;
@@ -157,7 +157,7 @@ mod tests {
         let context = world.context();
         let here = world.run(&context, "exit 0", "").run_id;
         let elsewhere = RunId::new(&context.ids);
-        let (name, at) = (Name::renamed(Named::Run, "theirs"), context.clock.now());
+        let (name, at) = (Name::renamed(NameKind::Run, "theirs"), context.clock.now());
         let run = RunRow::planned(elsewhere, &name, "c", json!({}), at);
         context.ledger_write(|ledger| ledger.insert_run(&run, &[])).unwrap();
         let id = |run_id: RunId| format!("{run_id}:end:1");

@@ -218,8 +218,8 @@ impl Job {
                 if let Some(name) = name {
                     plan.run.name = name.to_string();
                 }
-                let base = std::env::current_dir()
-                    .map_err(|error| AppError::file("find", Path::new("."), &error))?;
+                let base =
+                    std::env::current_dir().map_err(|error| AppError::file("find", Path::new("."), error))?;
                 Self::new(plan, base, None, PlanPatch::default(), redactor)
             }
         }
@@ -227,7 +227,8 @@ impl Job {
 
     fn read_file(path: &Path, patch: &PlanPatch, redactor: &Redactor) -> Result<Self, AppError> {
         let bytes = std::fs::read(path).map_err(|error| {
-            AppError::new(ErrorKind::Usage, format!("cannot read the run file `{}`: {error}", path.display()))
+            AppError::new(ErrorKind::Usage, format!("cannot read the run file `{}`", path.display()))
+                .because(error)
                 .hint("for a command without a run file: trackway run -- COMMAND …")
         })?;
         let name = path.to_string_lossy();
@@ -237,15 +238,15 @@ impl Job {
         let unsupported = file.unsupported();
         if let Some(first) = unsupported.first() {
             let wanted: Vec<String> = unsupported.iter().map(|part| format!("`{}`", part.what)).collect();
-            let line = text.get(..first.span.start).map_or(1, |before| before.matches('\n').count() + 1);
             let message = format!(
-                "{name}:{line}: this version does not support {}: nothing was launched",
+                "{}: this version does not support {}: nothing was launched",
+                first.at,
                 wanted.join(", ")
             );
             let error = AppError::new(ErrorKind::Usage, message);
             return Err(unsupported.iter().fold(error, |error, part| error.hint(&part.hint)));
         }
-        let absolute = std::path::absolute(path).map_err(|error| AppError::file("find", path, &error))?;
+        let absolute = std::path::absolute(path).map_err(|error| AppError::file("find", path, error))?;
         let base = absolute.parent().unwrap_or(Path::new("/")).to_path_buf();
         Self::new(file.plan, base, Some(absolute), patch.clone(), redactor)
     }
@@ -379,7 +380,7 @@ fn is_executable(path: &Path) -> bool {
 
 /// The plan with every text passed through the redactor; the command and named settings by their own rules.
 fn without_secrets(plan: &Plan, redactor: &Redactor) -> Result<Plan, AppError> {
-    let failed = |error: serde_json::Error| AppError::fault("the plan could not be redacted", &error);
+    let failed = |error: serde_json::Error| AppError::fault("the plan could not be redacted", error);
     let mut clean = plan.clone();
     clean.run.command = redactor.argv(&plan.run.command);
     let mut value = serde_json::to_value(&clean).map_err(failed)?;
@@ -452,6 +453,8 @@ pub(super) fn planned_job(context: &Context, run: &RunRow) -> Result<Job, AppErr
 
 #[cfg(test)]
 mod tests {
+    use trackway_core::{Rng as _, SplitMix64};
+
     use super::*;
 
     fn job(argv: &[&str]) -> Job {
@@ -534,7 +537,7 @@ mod tests {
         };
         for (base, file) in [(path(b"/w\xe9"), None), (path(b"/w"), Some(path(b"/w/\xe9.toml")))] {
             let refused = read(base, file).unwrap_err();
-            assert!(refused.message.contains("\\xe9") && refused.kind == ErrorKind::Usage, "{refused}");
+            assert!(refused.to_string().contains("\\xe9") && refused.kind == ErrorKind::Usage, "{refused}");
         }
         read(path("/ä".as_bytes()), None).map(drop).unwrap();
     }
@@ -543,8 +546,61 @@ mod tests {
     #[test]
     fn a_missing_command_is_reported() {
         job(&["sh"]).check_command().unwrap();
-        assert!(job(&["no-such-program-here"]).check_command().unwrap_err().message.contains("PATH"));
-        let refused = job(&["./no-such-file"]).check_command().unwrap_err().message;
+        assert!(job(&["no-such-program-here"]).check_command().unwrap_err().to_string().contains("PATH"));
+        let refused = job(&["./no-such-file"]).check_command().unwrap_err().to_string();
         assert!(refused.contains("`./no-such-file` is not an executable file"), "{refused}");
+    }
+
+    /// Damaged plans by default; `TRACKWAY_FUZZ_MUTANTS` sets another number.
+    const USUAL_MUTANTS: u64 = 500;
+
+    /// Changes a good file in one to three places: bits, bytes, signs of JSON, pieces left out, doubled, and the end.
+    fn mutate(good: &[u8], random: &mut SplitMix64) -> Vec<u8> {
+        let mut bytes = good.to_vec();
+        for _ in 0..=random.next_u64() % 3 {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = random.next_u64() as usize % bytes.len();
+            let to = (at + 1 + random.next_u64() as usize % 16).min(bytes.len());
+            match random.next_u64() % 6 {
+                0 => bytes[at] ^= 1 << (random.next_u64() % 8),
+                1 => bytes[at] = random.next_u64() as u8,
+                2 => bytes[at] = b"\"\n,:{}[]-0e9"[random.next_u64() as usize % 12],
+                3 => drop(bytes.drain(at..to)),
+                4 => bytes.extend_from_within(at..to),
+                _ => bytes.truncate(at),
+            }
+        }
+        bytes
+    }
+
+    /// Proves that a damaged `plan.json` is read or refused and makes nothing panic that reads it, and that what is read
+    /// of one and written again is the same.
+    #[test]
+    fn mutants_of_plans_are_read_or_refused() {
+        let given = std::env::var("TRACKWAY_FUZZ_MUTANTS").ok().and_then(|count| count.parse().ok());
+        let mutants: u64 = given.unwrap_or(USUAL_MUTANTS);
+        let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
+        let parameters = BTreeMap::from([("lr".to_owned(), "0.1".to_owned())]);
+        let argv = ["python", "train.py", "--layers", "64"].map(str::to_owned).to_vec();
+        let source = RunSource::Command { argv, name: None, parameters, tags: BTreeMap::new() };
+        let job = Job::read(&source, &redactor).unwrap();
+        let stored = job.stored(RunId::new(&trackway_core::SequentialIds::default()), None, &redactor);
+        let good = serde_json::to_vec_pretty(&stored).unwrap();
+        let (mut as_good, mut refused) = (0, 0);
+        for seed in 0..mutants {
+            let bytes = mutate(&good, &mut SplitMix64::new(seed));
+            let Ok(read) = serde_json::from_slice::<StoredJob>(&bytes) else {
+                refused += 1;
+                continue;
+            };
+            let written = serde_json::to_vec_pretty(&read).unwrap();
+            let again: StoredJob = serde_json::from_slice(&written).unwrap();
+            assert_eq!(serde_json::to_vec_pretty(&again).unwrap(), written, "mutant {seed}");
+            as_good += u64::from(written == good);
+            drop(Job::restore(read, &redactor));
+        }
+        assert!(as_good > 0 && refused > 0, "mutants of plans damage too much or too little");
     }
 }

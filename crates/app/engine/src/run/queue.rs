@@ -15,6 +15,7 @@ use super::locks::places::{Line, Places, QueuePlace, Ticket, Turn, at_most};
 use super::locks::supervision::{lacks_supervisor, needs_supervisor};
 use super::prepare::begin::Prepared;
 use super::prepare::shared_paths::names_what_is_live;
+use super::resume::spent::resume_refused_by_budget;
 use crate::Context;
 use crate::error::AppError;
 use crate::reporter::{Notice, Reporter};
@@ -35,6 +36,8 @@ pub struct Waiting {
     pub queue: Option<QueuedRun>,
     /// Whether nothing happens to it before it is resumed, since no process supervises it.
     pub unsupervised: bool,
+    /// Why a resume is refused of one that no process supervises.
+    pub resume_refused: Option<String>,
 }
 
 /// How a run waits; of one that does not, neither.
@@ -58,9 +61,19 @@ pub fn waiting_among(context: &Context, runs: &[RunRow]) -> Result<BTreeMap<RunI
             RunState::Waiting => wait_of(context, run.run_id, &mut lines)?,
             _ => None,
         };
-        waiting.insert(run.run_id, Waiting { queue, unsupervised: lacks_supervisor(context, run)? });
+        let unsupervised = lacks_supervisor(context, run)?;
+        let resume_refused = if unsupervised { resume_refused(context, run)? } else { None };
+        waiting.insert(run.run_id, Waiting { queue, unsupervised, resume_refused });
     }
     Ok(waiting)
+}
+
+/// Why a resume of a run is refused, as far as that is known.
+fn resume_refused(context: &Context, run: &RunRow) -> Result<Option<String>, AppError> {
+    let last = context.last_attempt_of(run.run_id)?;
+    // Limits that cannot be read are not known to be spent.
+    let refused = resume_refused_by_budget(context, run, last.as_ref()).ok().flatten();
+    Ok(refused.map(|error| error.to_string()))
 }
 
 /// The limits of queues and who is in them; none: a queue that cannot be looked at.
@@ -196,7 +209,7 @@ impl<'c> Wait<'c> {
             Some(ticket) => self.places.turn(ticket, at_most),
             None => self.places.join(run_id, at_most),
         };
-        turn.map_err(|error| cannot_wait(self.queue, &error))
+        turn.map_err(|error| cannot_wait(self.queue, error))
     }
 
     fn seconds(&self) -> f64 {
@@ -342,7 +355,7 @@ pub(crate) fn record_left(context: &Context, run_id: RunId, queue: &QueueName) -
     record(context, run_id, EventKind::QueueLeft, message, json!({ "queue": queue }))
 }
 
-fn cannot_wait(queue: &QueueName, error: &std::io::Error) -> AppError {
+fn cannot_wait(queue: &QueueName, error: std::io::Error) -> AppError {
     AppError::fault(format!("queue {queue}: its places cannot be locked"), error)
         .hint("queues need a home on a file system with locks; without --queue the run starts at once")
 }
@@ -351,16 +364,13 @@ fn cannot_wait(queue: &QueueName, error: &std::io::Error) -> AppError {
 mod tests {
     use std::sync::atomic::Ordering;
 
-    use trackway_core::LaunchKind;
     use trackway_files::FolderLock;
     use trackway_formats::layout::RowCopy;
-    use trackway_formats::runfile::PlanPatch;
     use trackway_ledger::Ledger;
     use trackway_system::SystemClock;
 
     use super::*;
     use crate::row_copies;
-    use crate::run::{RunSource, begin, read};
     use crate::testing::{SETTLES, World};
 
     /// Proves that a list of many runs which wait looks once at their queue, though others look at it for long, and
@@ -371,10 +381,8 @@ mod tests {
         let world = World::new(folder.path(), SETTLES);
         let context = world.context();
         let queue: QueueName = "gpu".parse().unwrap();
-        let source = RunSource::File { path: world.run_file("true", ""), patch: PlanPatch::default() };
-        let start = read(&context, &source, false, &world.notes).unwrap();
         let waits = |_| {
-            let prepared = begin(&context, &start, LaunchKind::Train, &world.notes).unwrap();
+            let prepared = world.begun(&context, "true", "");
             Wait::begin(&context, &queue).record_joined(prepared.run.run_id, None).unwrap();
             context.run_by_id(prepared.run.run_id).unwrap()
         };
@@ -387,7 +395,7 @@ mod tests {
         let seconds = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
         assert!(seconds < 4.0, "a look at a queue that others look at takes a second: {seconds} s");
         assert_eq!(waiting.len(), runs.len());
-        for Waiting { queue, unsupervised } in waiting.into_values() {
+        for Waiting { queue, unsupervised, .. } in waiting.into_values() {
             let queue = queue.unwrap();
             assert_eq!((queue.running, queue.place, queue.waiting), (None, None, None));
             assert!(unsupervised, "its process has ended");
@@ -402,9 +410,7 @@ mod tests {
         let world = World::new(folder.path(), SETTLES);
         let context = world.context();
         let queue: QueueName = "gpu".parse().unwrap();
-        let source = RunSource::File { path: world.run_file("true", ""), patch: PlanPatch::default() };
-        let start = read(&context, &source, false, &world.notes).unwrap();
-        let prepared = begin(&context, &start, LaunchKind::Train, &world.notes).unwrap();
+        let prepared = world.begun(&context, "true", "");
         let run_id = prepared.run.run_id;
         let wait = Wait::begin(&context, &queue);
         wait.record_joined(run_id, Some(1)).unwrap();
@@ -456,6 +462,30 @@ mod tests {
         place(wait.turn(run(3), Some(third)).unwrap());
     }
 
+    /// A run that begins in the queue `gpu`, with the patterns of its checkpoints.
+    fn begun_in_queue(world: &World, context: &Context, adopt: &str) -> Prepared {
+        let adopt = format!("[checkpoint]\nadopt = [\"{adopt}\"]\n");
+        world.begun_in(Some("gpu".parse().unwrap()), context, "true", &adopt)
+    }
+
+    /// Proves that a limit which is raised between the beginning of a run and its first look at the queue does not let
+    /// it run beside one that has the same checkpoints.
+    #[test]
+    fn the_same_checkpoints_take_turns_from_the_first_look() {
+        for (adopt, expected) in [("a/*.pt", Admission::Left), ("b/*.pt", Admission::AtOnce)] {
+            let folder = tempfile::tempdir().unwrap();
+            let world = World::new(folder.path(), SETTLES);
+            let context = world.context();
+            let (first, second) =
+                (begun_in_queue(&world, &context, "a/*.pt"), begun_in_queue(&world, &context, adopt));
+            assert_eq!(admit(&context, &first, &world.notes).unwrap(), Admission::AtOnce);
+            world.gpu_runs.store(2, Ordering::Relaxed);
+            // A run that has to wait leaves its queue at once.
+            world.cancel.detach();
+            assert_eq!(admit(&context, &second, &world.notes).unwrap(), expected, "{adopt}");
+        }
+    }
+
     /// Proves that a raised limit does not let a run begin beside one that has the same checkpoints, and that views show
     /// what holds for it.
     #[test]
@@ -465,13 +495,7 @@ mod tests {
             let world = World::new(folder.path(), SETTLES);
             let context = world.context();
             let queue: QueueName = "gpu".parse().unwrap();
-            let begun = |adopt: &str| {
-                let path = world.run_file("true", &format!("[checkpoint]\nadopt = [\"{adopt}\"]\n"));
-                let source = RunSource::File { path, patch: PlanPatch::default() };
-                let mut start = read(&context, &source, false, &world.notes).unwrap();
-                start.job.queue = Some(queue.clone());
-                begin(&context, &start, LaunchKind::Train, &world.notes).unwrap()
-            };
+            let begun = |adopt: &str| begun_in_queue(&world, &context, adopt);
             let (first, second) = (begun("a/*.pt"), begun(adopt));
             let mut wait = Wait::begin(&context, &queue);
             let Turn::Place(_place) = wait.turn(first.run.run_id, None).unwrap() else { panic!("{adopt}") };

@@ -17,7 +17,7 @@ use trackway_ledger::{AttemptRow, AttemptState, RetryRow, RunFilter, RunState};
 use super::job::unmet;
 use super::{RunSource, begin, drive, read, reopen};
 use crate::Context;
-use crate::error::{AppError, ErrorKind};
+use crate::error::ErrorKind;
 use crate::home::Home;
 use crate::reporter::{Notice, Reporter};
 use crate::testing::{NAMED_ENGINE, NEW_YEAR_MICROS, SETTLES, World};
@@ -213,13 +213,14 @@ fn a_resume_of_spent_hours_launches_nothing() {
         let run = context.run_by_id(done.outcome.run_id).unwrap();
         reopen(&context, &run, &world.notes).err().unwrap()
     };
-    let AppError { kind, message: spent, .. } = refused();
-    assert_eq!(kind, ErrorKind::Blocked);
+    let spent = refused();
+    assert_eq!(spent.kind, ErrorKind::Blocked);
+    let spent = spent.to_string();
     assert!(spent.starts_with("run `a` cannot be resumed: 2"), "{spent}");
     assert!(spent.ends_with(" of 2 hours are spent (`retry.max_hours`)"), "{spent}");
     world.run_file(script, &limit(4));
     let kept = "; a resume keeps the settings of its run, and the run file has 4 now";
-    assert_eq!(refused().message, format!("{spent}{kept}"));
+    assert_eq!(refused().to_string(), format!("{spent}{kept}"));
     assert_eq!(context.attempts_of(done.outcome.run_id).unwrap().len(), 1, "nothing was launched");
     let notes = world.notes.all();
     assert!(
@@ -323,7 +324,7 @@ fn an_entry_of_a_plan_changes_resources() {
     let source = RunSource::File { path: file, patch: PlanPatch::default() };
     let refused = read(&world.context(), &source, false, &world.notes).err().unwrap();
     let expected = "not launched: `retry.host_oom.plan[1].resources.memory` = 900.0 TiB: its largest machine has 1.0 TiB; ";
-    assert!(refused.message.starts_with(expected), "{}", refused.message);
+    assert!(refused.to_string().starts_with(expected), "{refused}");
 }
 
 /// Proves that a launch whose request is not given any more is refused before an attempt is written down, and that the run has failed then.
@@ -339,24 +340,30 @@ fn what_is_not_given_any_more_is_refused() {
     let refused = drive(&context, prepared, None, &world.notes).err().unwrap();
     assert_eq!(refused.kind, ErrorKind::Blocked);
     let expected = "not launched: `resources.memory` = 900.0 TiB: its largest machine has 1.0 TiB; ";
-    assert!(refused.message.starts_with(expected), "{}", refused.message);
+    assert!(refused.to_string().starts_with(expected), "{refused}");
     assert!(context.attempts_of(run_id).unwrap().is_empty());
     assert_eq!(context.run_by_id(run_id).unwrap().state.as_str(), "failed");
 }
 
 /// Proves that a resume which the launcher refuses, or whose engine is gone, leaves a run that waits or was stopped as it
-/// was, with the refusal in its history, and that a later resume launches it.
+/// was, and one whose supervisor died while it ran waiting; that the refusal is in its history; and that a later resume
+/// launches it.
 #[test]
 fn a_refused_resume_leaves_the_run_as_it_was() {
-    for (state, is_engine_gone) in
-        [(RunState::Waiting, false), (RunState::Waiting, true), (RunState::Stopped, false)]
-    {
+    for (state, is_engine_gone, expected_state) in [
+        (RunState::Waiting, false, RunState::Waiting),
+        (RunState::Waiting, true, RunState::Waiting),
+        (RunState::Stopped, false, RunState::Stopped),
+        (RunState::Running, false, RunState::Waiting),
+    ] {
         let world = Trial::new(SETTLES);
         let done = world.run(&fails(1), "[retry]\nnetwork_error = { attempts = 0 }\n");
         assert_eq!(done.attempts.len(), 1, "{:?}", done.reasons());
         let (context, run_id) = (world.context(), done.outcome.run_id);
         context.set_run_state(run_id, state).unwrap();
         let before = context.run_by_id(run_id).unwrap();
+        // By the clock, an end that was written down again would be another one.
+        world.advance_days(1);
         let mut prepared = reopen(&context, &before, &world.notes).unwrap();
         let expected = match is_engine_gone {
             true => {
@@ -369,15 +376,37 @@ fn a_refused_resume_leaves_the_run_as_it_was() {
             }
         };
         let refused = drive(&context, prepared, None, &world.notes).err().unwrap();
-        assert_eq!(refused.kind, expected, "{}", refused.message);
+        assert_eq!(refused.kind, expected, "{refused}");
         let after = context.run_by_id(run_id).unwrap();
-        assert_eq!((after.state, after.ended_at), (before.state, before.ended_at));
+        assert_eq!((after.state, after.ended_at), (expected_state, before.ended_at));
+        assert_eq!(after.ended_at.is_some(), state == RunState::Stopped);
         assert_eq!(context.attempts_of(run_id).unwrap().len(), 1);
         let events = context.ledger_read(|ledger| ledger.events_of_run(run_id)).unwrap();
         assert!(events.iter().any(|event| EventKind::LaunchRefused.is(&event.kind)), "{events:?}");
         let prepared = reopen(&context, &after, &world.notes).unwrap();
         let outcome = drive(&context, prepared, None, &world.notes).unwrap();
         assert_eq!(outcome.state.as_str(), "completed");
+    }
+}
+
+/// Proves that a resume which is refused again and again for one reason is in the history of its run once, and that
+/// another reason is there too.
+#[test]
+fn a_repeated_refusal_is_written_down_once() {
+    let world = Trial::new(SETTLES);
+    let done = world.run(&fails(1), "[retry]\nnetwork_error = { attempts = 0 }\n");
+    let (context, run_id) = (world.context(), done.outcome.run_id);
+    context.set_run_state(run_id, RunState::Stopped).unwrap();
+    for (memory_tib, expected) in [(900, 1), (900, 1), (800, 2)] {
+        world.advance_days(1);
+        let before = context.run_by_id(run_id).unwrap();
+        let mut prepared = reopen(&context, &before, &world.notes).unwrap();
+        prepared.job.plan.resources.memory_bytes = Some(memory_tib << 40);
+        let refused = drive(&context, prepared, None, &world.notes).err().unwrap();
+        assert_eq!(refused.kind, ErrorKind::Blocked, "{refused}");
+        let events = context.ledger_read(|ledger| ledger.events_of_run(run_id)).unwrap();
+        let refusals = events.iter().filter(|event| EventKind::LaunchRefused.is(&event.kind));
+        assert_eq!(refusals.count(), expected, "{memory_tib} TiB");
     }
 }
 
@@ -396,14 +425,14 @@ fn gpus_on_several_machines_are_shown_as_written() {
 }
 
 /// Looks into the ledger each time that the queue of the engine is mentioned, as another process would.
-struct Looks<'a> {
+struct LedgerLooks<'a> {
     world: &'a World,
     /// Whether a person ends the run when its attempt waits.
     stops: bool,
     rows: Mutex<Vec<AttemptRow>>,
 }
 
-impl Reporter for Looks<'_> {
+impl Reporter for LedgerLooks<'_> {
     fn notice(&self, notice: &Notice) {
         let Notice::Note { text } = notice else { return };
         if !text.contains("in the queue of its engine") {
@@ -423,7 +452,7 @@ impl Trial {
     /// Runs a script whose job waits; gives the rows of its attempt while it did and when it was over, and the receipt.
     fn wait_in_queue(&self, polls: u32, more: &str, stops: bool) -> (Vec<AttemptRow>, AttemptRow) {
         self.engine.hold(polls);
-        let (context, looks) = (self.context(), Looks { world: self, stops, rows: Mutex::default() });
+        let (context, looks) = (self.context(), LedgerLooks { world: self, stops, rows: Mutex::default() });
         let path = self.run_file("exec sleep 100000", more);
         let source = RunSource::File { path, patch: PlanPatch::default() };
         let start = read(&context, &source, false, &looks).unwrap();
@@ -554,7 +583,7 @@ fn what_is_requested_reaches_the_engine_or_is_refused() {
         "launch.secrets",
     ] {
         let is_line_of = |line: &str| line.starts_with(&format!("  `{key}` = "));
-        assert!(refused.message.lines().any(is_line_of), "{key}: {}", refused.message);
+        assert!(refused.to_string().lines().any(is_line_of), "{key}: {refused}");
     }
-    assert!(refused.message.contains("set `supervise.timeout`"), "{}", refused.message);
+    assert!(refused.to_string().contains("set `supervise.timeout`"), "{refused}");
 }

@@ -16,7 +16,7 @@ use trackway_formats::runfile::{CheckpointSection, Plan};
 use trackway_layouts::{Entry, Folder, NonFinite, tensors_of};
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
 use trackway_rules::trust::{
-    Judged, LossRecord, LostTensor, ReadCheckpoint, ReadTensors, SAFE_AFTER, judge, judge_values,
+    JudgedStep, LossRecord, LostTensor, ReadCheckpoint, ReadTensors, SAFE_AFTER, judge, judge_values,
 };
 
 use crate::Context;
@@ -126,7 +126,7 @@ fn spoken_against(
     context: &Context,
     row: &AttemptRow,
     losses: &LossRecord,
-) -> Result<Vec<(CheckpointInfo, Judged)>, AppError> {
+) -> Result<Vec<(CheckpointInfo, JudgedStep)>, AppError> {
     let unread = ReadTensors::default();
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     let own = view(&root)?.list().into_iter().filter(|info| info.attempt_id == row.attempt_id);
@@ -142,7 +142,7 @@ fn mark_by_loss(
     context: &Context,
     row: &AttemptRow,
     losses: &LossRecord,
-    waits: fn(&LossRecord, Judged) -> bool,
+    waits: fn(&LossRecord, JudgedStep) -> bool,
 ) -> Result<Marked, AppError> {
     let found = spoken_against(context, row, losses)?.into_iter();
     let lost = found.filter(|(_, judged)| !waits(losses, *judged));
@@ -225,7 +225,7 @@ fn mark_by_values(
 }
 
 /// How a checkpoint is judged: by the step of its origin where the script wrote it and counts its losses otherwise.
-fn judged(root: &Path, info: &CheckpointInfo, losses: &LossRecord) -> Judged {
+fn judged(root: &Path, info: &CheckpointInfo, losses: &LossRecord) -> JudgedStep {
     let origin = std::fs::read(root.join(&info.folder).join(ORIGIN_FILE_NAME)).ok();
     let origin = origin.and_then(|bytes| CheckpointOrigin::from_bytes(&bytes).ok());
     losses.judged(info.step, origin.and_then(|origin| origin.reached_step))
@@ -266,7 +266,7 @@ fn set(context: &Context, row: &AttemptRow, found: Marked) -> Result<Marked, App
         return Ok(found);
     }
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
-    let fault = |error| AppError::fault("the unsafe checkpoints could not be marked", &error);
+    let fault = |error| AppError::fault("the unsafe checkpoints could not be marked", error);
     let mut house =
         Housekeeper::open(&root, Arc::clone(&context.clock), Arc::clone(&context.ids)).map_err(fault)?;
     let mut marked = Vec::new();

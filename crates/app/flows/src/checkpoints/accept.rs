@@ -8,7 +8,7 @@ use trackway_formats::EventKind;
 use trackway_ledger::EventRow;
 use trackway_redact::Redactor;
 
-use super::remote_view::{Placed, Remote};
+use super::remote_view::{PlacedCheckpoint, Remote};
 use super::{Checkpoints, Chosen};
 
 impl Checkpoints {
@@ -39,11 +39,11 @@ impl Checkpoints {
         let by = actor.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
         let remote = self.demand_remote()?.map_or(Remote::None, Remote::Answers);
         let placed = self.placed(self.view()?.list(), &remote, false);
-        let is_meant = |one: &&Placed| {
+        let is_meant = |one: &&PlacedCheckpoint| {
             one.info.state == CheckpointState::Unsafe && step.is_none_or(|step| one.info.step == step)
         };
         let found = placed.iter().filter(is_meant).max_by_key(|one| (one.info.epoch, one.info.number));
-        let Some(Placed { info, .. }) = found else {
+        let Some(PlacedCheckpoint { info, .. }) = found else {
             let which = step.map(|step| format!(" of step {step}")).unwrap_or_default();
             let message = format!("{} has no unsafe checkpoint{which}", self.title());
             return Err(AppError::new(ErrorKind::NotFound, message)
@@ -54,7 +54,7 @@ impl Checkpoints {
             Remote::Answers(mut there) => there.replica.clear_unsafe(&info.object_prefix, &reason),
             _ => self.housekeeper()?.clear_unsafe(info.number, &reason),
         };
-        cleared.map_err(|error| self.error(&error))?;
+        cleared.map_err(|error| self.error(error))?;
         self.note(context, info.step, &format!("clear:{}", info.object_prefix), ("clear", &why))?;
         Ok(info.step)
     }

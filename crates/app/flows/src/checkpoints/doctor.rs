@@ -50,7 +50,7 @@ impl Checkpoints {
         findings: &mut Vec<CheckpointFinding>,
     ) -> Result<Diagnosis, AppError> {
         let mut diagnosis =
-            diagnose(&self.root, self.now(), watch.as_ref()).map_err(|error| self.error(&error))?;
+            diagnose(&self.root, self.now(), watch.as_ref()).map_err(|error| self.error(error))?;
         let mut found =
             environment::check(&self.root, diagnosis.next_save_bytes, self.clock.as_ref(), &self.ids);
         found.extend(self.wrong_run());

@@ -11,7 +11,7 @@ use trackway_launch::FolderChannel;
 use trackway_ledger::AttemptState;
 
 use super::Checkpoints;
-use super::remote_view::Placed;
+use super::remote_view::PlacedCheckpoint;
 
 /// Looks at the flight record of a live attempt, of a few MiB each, to learn why it saved.
 const RECORD_LOOKS_MAX: u32 = 16;
@@ -30,9 +30,9 @@ pub(super) struct Facts<'a> {
 }
 
 /// One checkpoint as commands show it.
-pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
+pub(super) fn checkpoint(placed: PlacedCheckpoint, facts: &Facts<'_>) -> Checkpoint {
     let place = placed.place();
-    let Placed { info, here, .. } = placed;
+    let PlacedCheckpoint { info, here, .. } = placed;
     let is_whole = here && info.manifest_sha256.is_some() && info.state != CheckpointState::Retired;
     let manifest = if is_whole { facts.view.manifest(info.number).ok() } else { None };
     let kept = facts.kept.get(&info.number).filter(|_| here);

@@ -9,7 +9,7 @@ use trackway_core::text::{bytes, first_few};
 use trackway_engine::error::AppError;
 
 use super::policy::in_words;
-use super::remote_view::{Placed, Remote};
+use super::remote_view::{PlacedCheckpoint, Remote};
 use super::retention::pinned;
 use super::{Checkpoints, Which};
 
@@ -45,22 +45,23 @@ impl Checkpoints {
         };
         let chain: Vec<CheckpointInfo> =
             all.into_iter().map(|one| one.info).filter(|info| info.on_branch).collect();
-        let teller = Teller { checkpoints: self, infos, chain, view: &view, placed: &placed, info: &info };
+        let writer =
+            SentenceWriter { checkpoints: self, infos, chain, view: &view, placed: &placed, info: &info };
         let pins = match &remote {
             Remote::Answers(there) => there.replica.pins(),
             _ => view.pins(),
         };
         let pins: Vec<PinInfo> = pins.into_iter().filter(|pin| info.pins.contains(&pin.name)).collect();
         let kinds = manifest.as_ref().map(kinds).unwrap_or_default();
-        let (retention, keeping) = teller.retention()?;
-        let mut sentences = vec![teller.who(), teller.origin(), teller.resume()];
+        let (retention, keeping) = writer.retention()?;
+        let mut sentences = vec![writer.who(), writer.origin(), writer.resume()];
         sentences.extend(manifest.as_ref().map(|manifest| holds(manifest, &kinds)));
         sentences.extend(manifest.as_ref().and_then(incomplete));
         sentences
             .extend(manifest_error.as_ref().map(|error| format!("Its manifest cannot be used: {error}.")));
         sentences.extend(manifest.as_ref().and_then(measured));
         sentences.extend(manifest.as_ref().map(inputs));
-        sentences.push(teller.copies());
+        sentences.push(writer.copies());
         sentences.extend(pins.iter().map(held));
         sentences.extend(keeping);
         let manifest = manifest.as_ref();
@@ -73,7 +74,7 @@ impl Checkpoints {
             data_sha256: manifest.and_then(|manifest| manifest.data_sha256.clone()),
             world_size: manifest.map(|manifest| manifest.world_size),
             pins: pins.into_iter().map(|pin| pinned(pin, Some(info.step))).collect(),
-            lineage_steps: teller.way(),
+            lineage_steps: writer.way(),
             retention,
             manifest_error,
             checkpoints: self.listing(&view, vec![placed.clone()], &remote)?.checkpoints,
@@ -81,18 +82,18 @@ impl Checkpoints {
     }
 }
 
-struct Teller<'a> {
+struct SentenceWriter<'a> {
     checkpoints: &'a Checkpoints,
     view: &'a CheckpointView,
     /// The log that its number is of.
     infos: Vec<CheckpointInfo>,
     /// What a resume could reach, newest first.
     chain: Vec<CheckpointInfo>,
-    placed: &'a Placed,
+    placed: &'a PlacedCheckpoint,
     info: &'a CheckpointInfo,
 }
 
-impl Teller<'_> {
+impl SentenceWriter<'_> {
     fn who(&self) -> String {
         let CheckpointInfo { step, attempt_id, epoch, number, at, .. } = self.info;
         let known = self.checkpoints.attempts().iter().find(|attempt| attempt.attempt_id == *attempt_id);

@@ -10,7 +10,7 @@ use trackway_engine::run::remote::{Patience, remote_error};
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 
 use super::Checkpoints;
-use super::remote_view::{Placed, Remote, is_held};
+use super::remote_view::{PlacedCheckpoint, Remote, is_held};
 
 /// Called with the bytes that arrived and those there are in all; from several threads.
 pub(crate) type Arriving<'a> = dyn Fn(u64, u64) + Sync + 'a;
@@ -23,7 +23,7 @@ impl Checkpoints {
     /// here, and the remote does not answer.
     pub(super) fn found(
         &self,
-        pick: impl FnOnce(&[Placed]) -> Result<Placed, AppError>,
+        pick: impl FnOnce(&[PlacedCheckpoint]) -> Result<PlacedCheckpoint, AppError>,
     ) -> Result<(CheckpointInfo, bool), AppError> {
         let local = self.view()?.list();
         let remote = self.ask_remote();
@@ -31,7 +31,7 @@ impl Checkpoints {
             Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
             picked => picked,
         };
-        let same = |info: &&CheckpointInfo, one: &Placed| {
+        let same = |info: &&CheckpointInfo, one: &PlacedCheckpoint| {
             info.object_prefix == one.info.object_prefix
                 && info.manifest_sha256.is_some()
                 && info.state != CheckpointState::Retired
@@ -91,7 +91,7 @@ impl Checkpoints {
     ) -> Result<(), AppError> {
         let missing = || self.silent("a checkpoint", "it no longer exists");
         let mut there = self.demand_remote()?.ok_or_else(missing)?;
-        there.replica.pin(name, prefix, why, until).map(drop).map_err(|error| self.error(&error))
+        there.replica.pin(name, prefix, why, until).map(drop).map_err(|error| self.error(error))
     }
 
     /// Removes a pin that is only at the remote. A missing pin is not an error.
@@ -100,7 +100,7 @@ impl Checkpoints {
         if there.replica.pins().iter().all(|pin| pin.name != name) {
             return Ok(());
         }
-        there.replica.unpin(name).map(drop).map_err(|error| self.error(&error))
+        there.replica.unpin(name).map(drop).map_err(|error| self.error(error))
     }
 
     /// Reads every byte of a checkpoint at the remote, and keeps none.
@@ -167,7 +167,7 @@ impl Checkpoints {
         let done = plan.interruptibly(|cancelled| work(&plan.open(Patience::Long, cancelled)?));
         done.map_err(|error| {
             let failure =
-                remote_error(&format!("step {step} cannot be brought from {}", plan.location()), &error);
+                remote_error(format!("step {step} cannot be brought from {}", plan.location()), error);
             match failure.kind {
                 ErrorKind::Integrity => failure
                     .hint(format!("see what is wrong with: trackway checkpoint doctor {}", self.subject)),
@@ -178,5 +178,5 @@ impl Checkpoints {
 }
 
 fn make_folder(folder: &Path) -> Result<(), AppError> {
-    std::fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, &error))
+    std::fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, error))
 }

@@ -10,7 +10,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::runfile::Goal;
 
-use super::remote_view::Placed;
+use super::remote_view::PlacedCheckpoint;
 use super::{Arriving, Checkpoints, Which};
 
 /// The fewest digits that are taken for the beginning of a manifest's hash.
@@ -146,7 +146,7 @@ impl Checkpoints {
         &self,
         reference: &CheckpointRef,
         purpose: CheckpointUse,
-        check: impl Fn(&Placed) -> Result<(), AppError>,
+        check: impl Fn(&PlacedCheckpoint) -> Result<(), AppError>,
     ) -> Result<Chosen, AppError> {
         let best = match reference {
             CheckpointRef::Best(best) => Some(best.clone().map_or_else(|| self.best_of_run_file(), Ok)?),
@@ -172,7 +172,7 @@ impl Checkpoints {
         })
     }
 
-    fn choose_first(&self, placed: &[Placed]) -> Result<Placed, AppError> {
+    fn choose_first(&self, placed: &[PlacedCheckpoint]) -> Result<PlacedCheckpoint, AppError> {
         let found = placed.iter().filter(is_committed).min_by_key(|one| (one.info.step, one.info.number));
         found.cloned().ok_or_else(|| self.nothing_committed())
     }
@@ -192,7 +192,7 @@ impl Checkpoints {
     }
 
     /// The newest, the newest safe and the best one.
-    pub(super) fn standing(&self, placed: &[Placed]) -> CheckpointStanding {
+    pub(super) fn standing(&self, placed: &[PlacedCheckpoint]) -> CheckpointStanding {
         let newest = |is: fn(&CheckpointInfo) -> bool| {
             let found = placed.iter().map(|one| &one.info).filter(|info| is(info));
             found.max_by_key(|info| (info.epoch, info.number))
@@ -211,8 +211,8 @@ impl Checkpoints {
     }
 
     /// The best of those that were committed and are not deleted; of equals the newest.
-    fn choose_best(&self, placed: &[Placed], best: &Best) -> Result<Placed, AppError> {
-        let value = |one: &Placed| {
+    fn choose_best(&self, placed: &[PlacedCheckpoint], best: &Best) -> Result<PlacedCheckpoint, AppError> {
+        let value = |one: &PlacedCheckpoint| {
             let value = self.metrics_of(one).remove(&best.metric).filter(|value| value.is_finite())?;
             Some(if best.more_is_better { value } else { -value })
         };
@@ -236,7 +236,7 @@ impl Checkpoints {
     }
 
     /// What its log has of a checkpoint, and what was logged at its step.
-    fn metrics_of(&self, one: &Placed) -> BTreeMap<String, f64> {
+    fn metrics_of(&self, one: &PlacedCheckpoint) -> BTreeMap<String, f64> {
         let digest = one.info.manifest_sha256.as_ref();
         let logged = self.run.as_ref().zip(digest).and_then(|(run, digest)| run.logged.get(digest));
         let mut metrics = logged.cloned().unwrap_or_default();
@@ -245,7 +245,7 @@ impl Checkpoints {
     }
 
     /// A hash may begin with decimal digits alone.
-    fn choose_by_step(&self, placed: &[Placed], step: Step) -> Result<Placed, AppError> {
+    fn choose_by_step(&self, placed: &[PlacedCheckpoint], step: Step) -> Result<PlacedCheckpoint, AppError> {
         self.choose(placed, Which::Step(step)).or_else(|error| match step.to_string() {
             digits if digits.len() >= DIGITS_MIN => {
                 self.choose_by_manifest(placed, &digits).map_err(|_| error)
@@ -254,9 +254,14 @@ impl Checkpoints {
         })
     }
 
-    fn choose_by_manifest(&self, placed: &[Placed], digits: &str) -> Result<Placed, AppError> {
-        let begins =
-            |one: &&Placed| one.info.manifest_sha256.as_ref().is_some_and(|hash| hash.starts_with(digits));
+    fn choose_by_manifest(
+        &self,
+        placed: &[PlacedCheckpoint],
+        digits: &str,
+    ) -> Result<PlacedCheckpoint, AppError> {
+        let begins = |one: &&PlacedCheckpoint| {
+            one.info.manifest_sha256.as_ref().is_some_and(|hash| hash.starts_with(digits))
+        };
         let mut found = placed.iter().filter(begins);
         let first = found.next().ok_or_else(|| {
             let message = format!("{} has no checkpoint whose manifest begins with {digits}", self.title());
@@ -277,7 +282,7 @@ impl Checkpoints {
         let until = Some(self.now().plus_seconds(seconds));
         let Some(number) = chosen.number else { return self.pin_there(name, &chosen.prefix, why, until) };
         let pinned = self.housekeeper()?.pin(name, number, why, until);
-        pinned.map(drop).map_err(|error| self.error(&error))
+        pinned.map(drop).map_err(|error| self.error(error))
     }
 
     /// Releases what was held. That it is not held any more is not an error.
@@ -285,7 +290,7 @@ impl Checkpoints {
         match self.housekeeper()?.unpin(name) {
             Ok(()) => Ok(()),
             Err(CheckpointError::NoSuchPin { .. }) => self.unpin_there(name),
-            Err(error) => Err(self.error(&error)),
+            Err(error) => Err(self.error(error)),
         }
     }
 
@@ -302,7 +307,7 @@ impl Checkpoints {
     ) -> Result<PathBuf, AppError> {
         let folder = match chosen.number {
             Some(number) => {
-                self.view()?.load(number).map(|loaded| loaded.folder).map_err(|error| self.error(&error))
+                self.view()?.load(number).map(|loaded| loaded.folder).map_err(|error| self.error(error))
             }
             None => self.fetch((chosen.step, &chosen.prefix), far, watch).map(|()| far.to_owned()),
         };
@@ -317,7 +322,7 @@ impl Checkpoints {
     /// [`ErrorKind::Integrity`] when it changed; when it cannot be read.
     pub(crate) fn check_unchanged(&self, chosen: &Chosen, far: &Path) -> Result<(), AppError> {
         let Some(number) = chosen.number else { return check_brought(chosen, far) };
-        let read = self.view()?.verify(number).map_err(|error| self.error(&error));
+        let read = self.view()?.verify(number).map_err(|error| self.error(error));
         self.note_read(&chosen.manifest_sha256, &read);
         let Err(error) = read else { return Ok(()) };
         if error.kind != ErrorKind::Integrity {
@@ -325,12 +330,12 @@ impl Checkpoints {
         }
         let why = "its files changed while an evaluator read them";
         let marked = self.housekeeper()?.suspect(number, why);
-        let message = format!("step {} changed while the evaluator read it: {}", chosen.step, error.message);
+        let message = format!("step {} changed while the evaluator read it", chosen.step);
         let hint = match marked {
             Ok(()) => "it is marked suspect, and no run resumes from it; an evaluator must only read TRACKWAY_CHECKPOINT_DIR".to_owned(),
             Err(error) => format!("it could not be marked suspect: {error}"),
         };
-        Err(AppError::new(ErrorKind::Integrity, message).hint(hint))
+        Err(AppError::new(ErrorKind::Integrity, message).because(error).hint(hint))
     }
 
     /// Gives the owner the right to write into a checkpoint's folder back, which an evaluation that was killed had taken.
@@ -353,6 +358,6 @@ fn check_brought(chosen: &Chosen, folder: &Path) -> Result<(), AppError> {
 }
 
 /// Whether a checkpoint was committed, is not deleted and nothing is known against it.
-fn is_committed(one: &&Placed) -> bool {
+fn is_committed(one: &&PlacedCheckpoint) -> bool {
     Weights::in_state(one.info.state).may_be_used_for(CheckpointUse::Best)
 }

@@ -7,7 +7,7 @@ use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::checkpoint_manifest::Manifest;
 
-use super::reading::Reading;
+use super::reading::ReadProgress;
 use super::{BytesProgress, Checkpoints, Which};
 
 /// A checkpoint of which every byte was checked.
@@ -64,7 +64,7 @@ impl Checkpoints {
     pub fn open_manifest(&self, manifest_sha256: &str) -> Result<OpenedCheckpoint, AppError> {
         let (info, here) = self.with_manifest(manifest_sha256)?;
         let manifest = match here {
-            true => self.view()?.manifest(info.number).map_err(|error| self.error(&error))?,
+            true => self.view()?.manifest(info.number).map_err(|error| self.error(error))?,
             false => self.manifest_there(&info)?,
         };
         let folder = here.then(|| self.root.join(&info.folder));
@@ -99,8 +99,8 @@ impl Checkpoints {
             let manifest = self.check_there(&info, watch.as_ref())?;
             return Ok(CheckedCheckpoint { info, manifest });
         }
-        let reading = Reading::new(watch, info.size_bytes.unwrap_or(0));
-        let loaded = reading.view(&self.root)?.load(info.number).map_err(|error| self.error(&error))?;
+        let reading = ReadProgress::new(watch, info.size_bytes.unwrap_or(0));
+        let loaded = reading.view(&self.root)?.load(info.number).map_err(|error| self.error(error))?;
         Ok(CheckedCheckpoint { info: loaded.info, manifest: loaded.manifest })
     }
 }

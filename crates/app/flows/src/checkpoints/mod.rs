@@ -51,8 +51,8 @@ pub use now::checkpoint_now;
 pub use policy::KeepChanges;
 pub(crate) use read_only::{ReadOnly, writable_again};
 pub use reading::BytesProgress;
-use reading::Reading;
-use remote_view::{Placed, Remote};
+use reading::ReadProgress;
+use remote_view::{PlacedCheckpoint, Remote};
 pub use retention::Garbage;
 
 /// A reference to a checkpoint.
@@ -196,7 +196,7 @@ impl Checkpoints {
     fn listing(
         &self,
         view: &CheckpointView,
-        placed: Vec<Placed>,
+        placed: Vec<PlacedCheckpoint>,
         remote: &Remote,
     ) -> Result<CheckpointListing, AppError> {
         let infos: Vec<_> = placed.iter().map(|one| one.info.clone()).collect();
@@ -237,10 +237,10 @@ impl Checkpoints {
         if let Some(step) = step.filter(|_| placed.is_empty()) {
             return Err(self.no_such_step(step));
         }
-        let bytes_of = |one: &Placed| {
+        let bytes_of = |one: &PlacedCheckpoint| {
             one.info.size_bytes.unwrap_or(0) * (u64::from(one.here) + u64::from(one.there && there))
         };
-        let reading = Reading::new(watch, placed.iter().map(bytes_of).sum());
+        let reading = ReadProgress::new(watch, placed.iter().map(bytes_of).sum());
         let view = reading.view(&self.root)?;
         let places: Vec<(bool, bool)> = placed.iter().map(|one| (one.here, one.there && there)).collect();
         let mut listing = self.listing(&view, placed, &remote)?;
@@ -293,7 +293,7 @@ impl Checkpoints {
 
     fn housekeeper(&self) -> Result<Housekeeper, AppError> {
         let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
-        Housekeeper::open(&self.root, clock, ids).map_err(|error| self.error(&error))
+        Housekeeper::open(&self.root, clock, ids).map_err(|error| self.error(error))
     }
 
     /// The time by the clock of these checkpoints.
@@ -306,12 +306,12 @@ impl Checkpoints {
     }
 
     /// The attempt that wrote a checkpoint, if it is in the ledger.
-    fn writer(&self, one: &Placed) -> Option<&AttemptRow> {
+    fn writer(&self, one: &PlacedCheckpoint) -> Option<&AttemptRow> {
         self.attempts().iter().find(|attempt| attempt.attempt_id == one.info.attempt_id)
     }
 
     /// What is known of the weights of a checkpoint; `accepts_unsafe`: a person uses them all the same.
-    fn weights(&self, one: &Placed, accepts_unsafe: bool) -> Weights {
+    fn weights(&self, one: &PlacedCheckpoint, accepts_unsafe: bool) -> Weights {
         Weights {
             health: self.writer(one).and_then(|attempt| attempt.health),
             accepts_unsafe,
@@ -329,25 +329,26 @@ impl Checkpoints {
     }
 
     /// The referenced one, among all of this disk and of the remote.
-    fn choose(&self, placed: &[Placed], which: Which) -> Result<Placed, AppError> {
+    fn choose(&self, placed: &[PlacedCheckpoint], which: Which) -> Result<PlacedCheckpoint, AppError> {
         self.choose_for(placed, which, CheckpointUse::Keep)
     }
 
     /// The same for a purpose, which decides what a person can do where nothing is safe.
     fn choose_for(
         &self,
-        placed: &[Placed],
+        placed: &[PlacedCheckpoint],
         which: Which,
         purpose: CheckpointUse,
-    ) -> Result<Placed, AppError> {
+    ) -> Result<PlacedCheckpoint, AppError> {
         let committed = placed.iter().filter(|one| one.info.manifest_sha256.is_some());
         let meant = committed.filter(|one| match which {
             Which::Latest => one.info.state == CheckpointState::Committed,
             Which::Step(step) => one.info.step == step,
         });
         // They are in order, newest first, and of equals `max_by_key` takes the last.
-        let nearest =
-            |one: &&Placed| (one.info.on_branch, one.info.state != CheckpointState::Retired, one.info.number);
+        let nearest = |one: &&PlacedCheckpoint| {
+            (one.info.on_branch, one.info.state != CheckpointState::Retired, one.info.number)
+        };
         meant.max_by_key(nearest).cloned().ok_or_else(|| match which {
             Which::Latest => self.nothing_usable(placed, purpose),
             Which::Step(step) => self.no_such_step(step),
@@ -355,15 +356,16 @@ impl Checkpoints {
     }
 
     /// Why there is no newest one: nothing was committed, or nothing of it is safe.
-    fn nothing_usable(&self, placed: &[Placed], purpose: CheckpointUse) -> AppError {
+    fn nothing_usable(&self, placed: &[PlacedCheckpoint], purpose: CheckpointUse) -> AppError {
         let newest = placed.iter().find(|one| one.info.state == CheckpointState::Unsafe);
-        let unfit =
-            |newest: &Placed| self.unfit(newest, &self.weights(newest, false).unfit_for(purpose), purpose);
+        let unfit = |newest: &PlacedCheckpoint| {
+            self.unfit(newest, &self.weights(newest, false).unfit_for(purpose), purpose)
+        };
         newest.map_or_else(|| self.nothing_committed(), unfit)
     }
 
     /// A checkpoint that only a person can decide to use.
-    fn unfit(&self, one: &Placed, unfit: &[Unfit], purpose: CheckpointUse) -> AppError {
+    fn unfit(&self, one: &PlacedCheckpoint, unfit: &[Unfit], purpose: CheckpointUse) -> AppError {
         let what = format!("step {} of {}", one.info.step, self.title());
         let first = unfit.first().copied().unwrap_or(Unfit::Unsafe);
         let mut error =
@@ -388,16 +390,16 @@ impl Checkpoints {
             .hint(format!("see which there are with: trackway checkpoint ls {}", self.subject))
     }
 
-    fn error(&self, error: &CheckpointError) -> AppError {
+    fn error(&self, error: CheckpointError) -> AppError {
         use trackway_checkpoint::ErrorKind as Kind;
-        let kind = match (error, error.kind()) {
+        let kind = match (&error, error.kind()) {
             (CheckpointError::PinName { .. }, _) => ErrorKind::Usage,
             (_, Kind::Input) => ErrorKind::NotFound,
             (_, Kind::Integrity | Kind::Fenced) => ErrorKind::Integrity,
             (_, Kind::Retry) => ErrorKind::Locked,
             (_, Kind::Storage | Kind::State) => ErrorKind::Fault,
         };
-        let failure = AppError::new(kind, error.to_string());
+        let failure = AppError::of(kind, error);
         match kind {
             ErrorKind::Integrity => {
                 failure.hint(format!("see what is wrong with: trackway checkpoint doctor {}", self.subject))

@@ -29,7 +29,7 @@ pub fn checkpoint_now(
     let files = context.home.layout.attempt(attempt.attempt_id);
     let channel = context.channel_of(&attempt)?;
     let request_id = control::request(&*channel, Command::CheckpointNow(reason), why, context.clock.now())
-        .map_err(|error| AppError::file("write the control file in", files.folder(), &error))?;
+        .map_err(|error| AppError::file("write the control file in", files.folder(), error))?;
     let mut record = LiveRecord::of(channel);
     let deadline = context.clock.monotonic_micros() + (ANSWER_SECONDS_MAX * 1e6) as i64;
     loop {

@@ -15,13 +15,13 @@ use trackway_store::{Disk, DiskFile, DiskRead, RealDisk};
 pub type BytesProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// An account of what is read of large checkpoints.
-pub(super) struct Reading {
+pub(super) struct ReadProgress {
     count: Arc<Count>,
     /// Bytes of each checkpoint that came from the remote.
     at_remote: Mutex<BTreeMap<String, u64>>,
 }
 
-impl Reading {
+impl ReadProgress {
     /// Of so many bytes in all.
     pub fn new(watch: &BytesProgress, total_bytes: u64) -> Self {
         let count = Arc::new(Count { watch: Arc::clone(watch), total_bytes, done_bytes: AtomicU64::new(0) });
@@ -36,7 +36,7 @@ impl Reading {
     /// A view that reports what it reads.
     pub fn view(&self, root: &Path) -> Result<CheckpointView, AppError> {
         CheckpointView::open_on(root, self.disk())
-            .map_err(|error| AppError::fault("the checkpoints could not be read", &error))
+            .map_err(|error| AppError::fault("the checkpoints could not be read", error))
     }
 
     /// Takes in how much of a checkpoint was read at the remote.

@@ -36,7 +36,7 @@ pub(super) enum Remote {
 
 /// A checkpoint and where its bytes are.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Placed {
+pub(super) struct PlacedCheckpoint {
     pub info: CheckpointInfo,
     /// On this disk.
     pub here: bool,
@@ -46,7 +46,7 @@ pub(super) struct Placed {
     pub waits: bool,
 }
 
-impl Placed {
+impl PlacedCheckpoint {
     pub fn place(&self) -> CheckpointPlace {
         match (self.here, self.there) {
             (true, true) => CheckpointPlace::LocalAndRemote,
@@ -108,17 +108,22 @@ impl Checkpoints {
     pub(super) fn demand_remote(&self) -> Result<Option<Box<RemoteView>>, AppError> {
         let Some(plan) = &self.remote else { return Ok(None) };
         let failed = |error| {
-            remote_error("the remote does not answer", &error)
+            remote_error("the remote does not answer", error)
                 .hint("it holds the truth about this run; nothing was changed")
         };
         let replica = plan.open(Patience::Short, &Arc::new(AtomicBool::new(false))).map_err(failed)?;
-        replica.refuse_empty_remote().map_err(|error| remote_error("the remote cannot be used", &error))?;
+        replica.refuse_empty_remote().map_err(|error| remote_error("the remote cannot be used", error))?;
         let truth = replica.truth(plan.policy());
         Ok(Some(Box::new(RemoteView { replica, truth })))
     }
 
     /// The checkpoints of this disk and of the remote, newest first. Several entries of one prefix stay with `all`.
-    pub(super) fn placed(&self, local: Vec<CheckpointInfo>, remote: &Remote, all: bool) -> Vec<Placed> {
+    pub(super) fn placed(
+        &self,
+        local: Vec<CheckpointInfo>,
+        remote: &Remote,
+        all: bool,
+    ) -> Vec<PlacedCheckpoint> {
         let local = if all { local } else { one_per_prefix(local) };
         match remote.truth() {
             Some(truth) => merged(local, truth),
@@ -128,21 +133,21 @@ impl Checkpoints {
 }
 
 /// As the log of this disk has it, newest first.
-fn by_log(local: Vec<CheckpointInfo>, has_remote: bool) -> Vec<Placed> {
+fn by_log(local: Vec<CheckpointInfo>, has_remote: bool) -> Vec<PlacedCheckpoint> {
     let place = |info: CheckpointInfo| {
         let here = info.state != CheckpointState::Retired;
         let there = info.uploaded_to.is_some();
         let committed = matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded);
-        Placed { here, there, waits: has_remote && committed && info.on_branch && !there, info }
+        PlacedCheckpoint { here, there, waits: has_remote && committed && info.on_branch && !there, info }
     };
     local.into_iter().rev().map(place).collect()
 }
 
 /// As both logs have it, newest first.
-fn merged(local: Vec<CheckpointInfo>, truth: &Truth) -> Vec<Placed> {
+fn merged(local: Vec<CheckpointInfo>, truth: &Truth) -> Vec<PlacedCheckpoint> {
     let mut there: BTreeMap<&str, &CheckpointInfo> =
         truth.checkpoints.iter().map(|info| (info.object_prefix.as_str(), info)).collect();
-    let mut placed: Vec<Placed> = local
+    let mut placed: Vec<PlacedCheckpoint> = local
         .into_iter()
         .rev()
         .map(|info| {
@@ -154,7 +159,7 @@ fn merged(local: Vec<CheckpointInfo>, truth: &Truth) -> Vec<Placed> {
         there.remove(one.info.object_prefix.as_str());
     }
     let held = |info: &&CheckpointInfo| is_held(info);
-    placed.extend(there.into_values().filter(held).map(|info| Placed {
+    placed.extend(there.into_values().filter(held).map(|info| PlacedCheckpoint {
         info: info.clone(),
         here: false,
         there: true,
@@ -170,7 +175,7 @@ pub(super) fn is_held(info: &CheckpointInfo) -> bool {
 
 /// A checkpoint of this disk, corrected by the remote: its state is that in the remote's log, but only this disk knows
 /// that bytes here were found bad, or are deleted.
-fn place(mut info: CheckpointInfo, found: Option<&CheckpointInfo>, truth: &Truth) -> Placed {
+fn place(mut info: CheckpointInfo, found: Option<&CheckpointInfo>, truth: &Truth) -> PlacedCheckpoint {
     let here = info.state != CheckpointState::Retired;
     let waits = here && truth.due.contains(&info.object_prefix);
     let Some(found) = found.filter(|found| found.state != CheckpointState::Retired) else {
@@ -181,7 +186,7 @@ fn place(mut info: CheckpointInfo, found: Option<&CheckpointInfo>, truth: &Truth
             info.why = Some(LOST.into());
         }
         info.on_branch = false;
-        return Placed { info, here, there: false, waits: false };
+        return PlacedCheckpoint { info, here, there: false, waits: false };
     };
     let there = is_held(found);
     if info.state != CheckpointState::Suspect && (here || there) {
@@ -193,5 +198,5 @@ fn place(mut info: CheckpointInfo, found: Option<&CheckpointInfo>, truth: &Truth
     info.on_branch = found.on_branch && info.state != CheckpointState::Suspect;
     info.uploaded_to.clone_from(&found.uploaded_to);
     info.pins.extend(found.pins.iter().filter(|name| !info.pins.contains(name)).cloned().collect::<Vec<_>>());
-    Placed { info, here, there, waits }
+    PlacedCheckpoint { info, here, there, waits }
 }

@@ -11,8 +11,8 @@ use trackway_engine::error::AppError;
 use trackway_engine::run::remote::remote_error;
 
 use super::Checkpoints;
-use super::reading::{BytesProgress, Reading};
-use super::remote_view::{Placed, Remote, RemoteView};
+use super::reading::{BytesProgress, ReadProgress};
+use super::remote_view::{PlacedCheckpoint, Remote, RemoteView};
 
 impl Checkpoints {
     /// The checkpoint a resume would take, every byte of it read that is on this disk, what was skipped, and what that
@@ -23,16 +23,16 @@ impl Checkpoints {
     pub fn resume_target(&self, watch: &BytesProgress) -> Result<ResumeTarget, AppError> {
         let infos = self.view()?.list();
         let newest = infos.iter().rev().find(|info| info.on_branch);
-        let reading = Reading::new(watch, newest.and_then(|info| info.size_bytes).unwrap_or(0));
+        let reading = ReadProgress::new(watch, newest.and_then(|info| info.size_bytes).unwrap_or(0));
         match self.ask_remote_through(reading.disk()) {
             Remote::Answers(there) => self.target_of_truth(*there),
             silent => self.target_of_this_disk(&reading, &silent),
         }
     }
 
-    fn target_of_this_disk(&self, reading: &Reading, remote: &Remote) -> Result<ResumeTarget, AppError> {
+    fn target_of_this_disk(&self, reading: &ReadProgress, remote: &Remote) -> Result<ResumeTarget, AppError> {
         let view = reading.view(&self.root)?;
-        let found = view.resume_target().map_err(|error| self.error(&error))?;
+        let found = view.resume_target().map_err(|error| self.error(error))?;
         let Some(mut found) = found else {
             return self.begins_again_target(&view, view.skipped(), remote);
         };
@@ -78,8 +78,8 @@ impl Checkpoints {
     fn target_of_truth(&self, mut there: RemoteView) -> Result<ResumeTarget, AppError> {
         let view = self.view()?;
         let foreseen = there.replica.foresee(None).map_err(|error| match error.kind() {
-            trackway_checkpoint::ErrorKind::Integrity => self.error(&error),
-            _ => remote_error("the remote could not be read", &error),
+            trackway_checkpoint::ErrorKind::Integrity => self.error(error),
+            _ => remote_error("the remote could not be read", error),
         })?;
         let Some(target) = foreseen else {
             let skipped = there.replica.skipped();
@@ -91,7 +91,7 @@ impl Checkpoints {
         let mut placed = self.placed(view.list(), &remote, false);
         placed.retain(|one| one.info.object_prefix == target.info.object_prefix);
         if placed.is_empty() {
-            placed.push(Placed { info: target.info, here: false, there: true, waits: false });
+            placed.push(PlacedCheckpoint { info: target.info, here: false, there: true, waits: false });
         }
         let CheckpointListing { checkpoints, standing, remote } = self.listing(&view, placed, &remote)?;
         Ok(ResumeTarget {

@@ -14,7 +14,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_redact::Redactor;
 
 use super::policy::{in_words, reason_in_words};
-use super::remote_view::{Placed, Remote};
+use super::remote_view::{PlacedCheckpoint, Remote};
 use super::{Checkpoints, KeepChanges, Which};
 
 /// What is deleted, and by which rules.
@@ -49,12 +49,12 @@ impl Checkpoints {
         let why = &*redactor.text(why);
         let remote = self.demand_remote()?.map_or(Remote::None, Remote::Answers);
         let local = self.view()?.list();
-        let Placed { info, .. } = self.choose(&self.placed(local, &remote, false), which)?;
+        let PlacedCheckpoint { info, .. } = self.choose(&self.placed(local, &remote, false), which)?;
         let pin = match remote {
             Remote::Answers(mut there) => there.replica.pin(name, &info.object_prefix, why, until),
             _ => self.housekeeper()?.pin(name, info.number, why, until),
         };
-        Ok(pinned(pin.map_err(|error| self.error(&error))?, Some(info.step)))
+        Ok(pinned(pin.map_err(|error| self.error(error))?, Some(info.step)))
     }
 
     /// Takes a pin away, at the remote too.
@@ -63,7 +63,7 @@ impl Checkpoints {
     /// [`ErrorKind::NotFound`] when no pin has that name. When the remote does not answer: then it remains.
     pub fn unpin(&self, name: &str) -> Result<CheckpointPin, AppError> {
         if let Some(mut there) = self.demand_remote()? {
-            let pin = there.replica.unpin(name).map_err(|error| self.error(&error))?;
+            let pin = there.replica.unpin(name).map_err(|error| self.error(error))?;
             let held = there.truth.checkpoints.iter().find(|info| info.pins.contains(&pin.name));
             let step = held.map(|info| info.step);
             return Ok(pinned(pin, step));
@@ -72,7 +72,7 @@ impl Checkpoints {
         let pin = house.view().pins().into_iter().find(|pin| pin.name == name);
         let steps: BTreeMap<u64, Step> =
             house.view().list().into_iter().map(|info| (info.number, info.step)).collect();
-        house.unpin(name).map_err(|error| self.error(&error))?;
+        house.unpin(name).map_err(|error| self.error(error))?;
         let gone = || AppError::new(ErrorKind::NotFound, format!("no pin has the name `{name}`"));
         let pin = pin.ok_or_else(gone)?;
         let step = steps.get(&pin.commit).copied();
@@ -90,7 +90,7 @@ impl Checkpoints {
         if dry_run || expired.is_empty() {
             return Ok(expired);
         }
-        self.housekeeper()?.unpin_expired(now).map_err(|error| self.error(&error))
+        self.housekeeper()?.unpin_expired(now).map_err(|error| self.error(error))
     }
 
     /// Deletes what retention does not keep, or returns what would be deleted: on this disk, then at the remote. If the
@@ -109,7 +109,7 @@ impl Checkpoints {
         let files = self.files(&infos);
         let done = house
             .collect(&policy, garbage.older_than_seconds, garbage.dry_run)
-            .map_err(|error| self.error(&error))?;
+            .map_err(|error| self.error(error))?;
         let here = self.collected_here(&policy, &infos, &files, done);
         let places = std::iter::once(here).chain(self.collect_there(&policy, garbage)).collect();
         Ok(CheckpointCollection { dry_run: garbage.dry_run, policy: in_words(&policy), places })

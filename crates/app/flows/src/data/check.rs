@@ -58,10 +58,10 @@ pub fn read_sign_offs(path: &Path) -> Result<Vec<SignOff>, AppError> {
         std::io::ErrorKind::NotFound => {
             AppError::new(ErrorKind::NotFound, format!("there is no file of sign-offs `{}`", path.display()))
         }
-        _ => AppError::file("read the sign-offs in", path, &error),
+        _ => AppError::file("read the sign-offs in", path, error),
     })?;
-    let wrong = |error| AppError::new(ErrorKind::Usage, format!("`{}`: {error}", path.display()));
-    sign_offs_from_toml(&text).map_err(wrong)
+    let wrong = || AppError::new(ErrorKind::Usage, format!("`{}`", path.display()));
+    sign_offs_from_toml(&text).map_err(|error| wrong().because(error))
 }
 
 /// Runs the checks. A damaged file is a finding that blocks, not an error: the other checks are then *not run*.
@@ -72,7 +72,7 @@ pub fn read_sign_offs(path: &Path) -> Result<Vec<SignOff>, AppError> {
 pub fn check(
     base: &Path,
     request: &CheckRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<CheckAnswer, AppError> {
     for name in request.only.iter().chain(&request.skip) {
         if !TABLE_CHECKS.contains(&name.as_str()) {
@@ -80,7 +80,7 @@ pub fn check(
             return Err(AppError::new(ErrorKind::Usage, message));
         }
     }
-    let run = Run { base, request, onlooker };
+    let run = Run { base, request, observer };
     let mut answer = match run.all() {
         Ok(answer) => answer,
         Err(error) => run.damaged(&unreadable(&error).ok_or_else(|| data_error(error))?),
@@ -105,7 +105,7 @@ impl CheckRequest {
     }
 
     /// Whether a check is reported at all: a skipped one is, one that was not requested is not.
-    fn tells(&self, name: &str) -> bool {
+    fn reports(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|it| it == name)
     }
 }
@@ -113,7 +113,7 @@ impl CheckRequest {
 struct Run<'r> {
     base: &'r Path,
     request: &'r CheckRequest,
-    onlooker: &'r ReadObserver<'r>,
+    observer: &'r ReadObserver<'r>,
 }
 
 impl Run<'_> {
@@ -132,7 +132,7 @@ impl Run<'_> {
             None => None,
         };
         let (noise, found) = self.noise(&mut source)?;
-        let now = self.onlooker.clock.now();
+        let now = self.observer.clock.now();
         let checks = [
             columns(&evidence),
             rows(&evidence),
@@ -147,7 +147,7 @@ impl Run<'_> {
             .fold((0, 0), |sum, coverage| (sum.0 + coverage.rows_read, sum.1 + coverage.rows_rejected));
         Ok(CheckAnswer {
             verdict: Verdict::Pass,
-            checks: checks.into_iter().filter(|check| request.tells(&check.name)).collect(),
+            checks: checks.into_iter().filter(|check| request.reports(&check.name)).collect(),
             groups: evidence.groups(),
             personal: personal_columns(&evidence, &request.sign_offs, now),
             label_noise: found,
@@ -167,7 +167,7 @@ impl Run<'_> {
             true => TableRoles { label, group_by, ignored },
             false => TableRoles { label, ..TableRoles::default() },
         };
-        TableEvidence::gather(source, &roles, &self.onlooker.watch())
+        TableEvidence::gather(source, &roles, &self.observer.watch())
     }
 
     fn noise(&self, source: &mut Source) -> Result<(CheckResult, Option<LabelNoise>), DataError> {
@@ -178,8 +178,8 @@ impl Run<'_> {
         if !self.request.wants(NAME) {
             return Ok((CheckResult::not_run(NAME, "not requested"), None));
         }
-        let began_micros = self.onlooker.clock.monotonic_micros();
-        let watch = self.onlooker.watch();
+        let began_micros = self.observer.clock.monotonic_micros();
+        let watch = self.observer.watch();
         let (result, found) = match &self.request.probabilities {
             Some(table) => {
                 let mut probabilities = table.source(self.base, "probabilities")?;
@@ -187,7 +187,7 @@ impl Run<'_> {
             }
             None => label_noise(source, label, SEED, &watch)?,
         };
-        let seconds = (self.onlooker.clock.monotonic_micros() - began_micros) as f64 / 1e6;
+        let seconds = (self.observer.clock.monotonic_micros() - began_micros) as f64 / 1e6;
         Ok((result.took(seconds), found))
     }
 
@@ -199,7 +199,7 @@ impl Run<'_> {
         };
         // A damaged file is reported whatever was requested.
         let requested =
-            TABLE_CHECKS.iter().filter(|name| **name == "data.values" || self.request.tells(name));
+            TABLE_CHECKS.iter().filter(|name| **name == "data.values" || self.request.reports(name));
         CheckAnswer {
             verdict: Verdict::Block,
             checks: requested.map(answer).collect(),

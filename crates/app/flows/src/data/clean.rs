@@ -45,7 +45,7 @@ pub struct CleanRequest {
 pub fn clean(
     base: &Path,
     request: &CleanRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<CleanAnswer, AppError> {
     let out = base.join(&request.out);
     let quarantine = request.quarantine.as_ref().map_or_else(|| beside(&out), |path| base.join(path));
@@ -54,12 +54,11 @@ pub fn clean(
         return Err(AppError::new(ErrorKind::Usage, message).hint("name another file with --quarantine"));
     }
     request.table.refuse_outputs(base, [out.as_path(), quarantine.as_path()])?;
-    let usage = |message: String| AppError::new(ErrorKind::Usage, message);
-    let key =
-        request.key.as_deref().map(HashKey::new).transpose().map_err(|error| usage(error.to_string()))?;
+    let key = request.key.as_deref().map(HashKey::new).transpose();
+    let key = key.map_err(|error| AppError::of(ErrorKind::Usage, error))?;
     let schema = schema_of(base, request)?;
     let source = request.table.open(base, "data")?;
-    let (protected, found) = protected(base, request, onlooker)?;
+    let (protected, found) = protected(base, request, observer)?;
     let plan = CleanPlan {
         schema: schema.as_ref(),
         compile: &compile,
@@ -69,7 +68,7 @@ pub fn clean(
         out: out.clone(),
         quarantine: quarantine.clone(),
     };
-    let Cleaned { account, reading } = write(&source, &plan, &onlooker.watch()).map_err(clean_error)?;
+    let Cleaned { account, reading } = write(&source, &plan, &observer.watch()).map_err(clean_error)?;
     let mut notes = sentences(reading.iter().filter(|note| !note.kind.is_counted_elsewhere()));
     notes.extend(undecided(&source, schema.as_ref()));
     Ok(CleanAnswer { out, quarantine, account, protected: found, notes, reading })
@@ -116,16 +115,16 @@ type Protected = (Vec<(String, Protection)>, Vec<ProtectedColumn>);
 fn protected(
     base: &Path,
     request: &CleanRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<Protected, AppError> {
     let mut protected = request.protected.clone();
     let named = |(column, how): &(String, Protection)| answer(column, *how, Vec::new());
     let mut answers: Vec<ProtectedColumn> = protected.iter().map(named).collect();
     let Some(how) = request.personal else { return Ok((protected, answers)) };
     let mut source = request.table.open(base, "data")?;
-    let evidence = TableEvidence::gather(&mut source, &TableRoles::default(), &onlooker.watch());
+    let evidence = TableEvidence::gather(&mut source, &TableRoles::default(), &observer.watch());
     let evidence = evidence.map_err(data_error)?;
-    for found in personal_columns(&evidence, &[], onlooker.clock.now()) {
+    for found in personal_columns(&evidence, &[], observer.clock.now()) {
         let kind = found.kind.as_str().to_owned();
         match answers.iter_mut().find(|answer| answer.column == found.column) {
             Some(answer) => answer.kinds.push(kind),
@@ -151,8 +150,8 @@ fn clean_error(error: CleanError) -> AppError {
     match error {
         CleanError::Data(error) | CleanError::Write(WriteError::Data(error)) => data_error(error),
         CleanError::Account { .. } | CleanError::Write(WriteError::Disk { .. }) => {
-            AppError::new(ErrorKind::Fault, error.to_string())
+            AppError::of(ErrorKind::Fault, error)
         }
-        error => AppError::new(ErrorKind::Usage, error.to_string()),
+        error => AppError::of(ErrorKind::Usage, error),
     }
 }

@@ -39,7 +39,7 @@ pub fn drift(
     base: &Path,
     (reference, current): (&TableRequest, &TableRequest),
     asked: DriftRequest<'_>,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<DriftReport, AppError> {
     let profile = |request: &TableRequest, set: &str| {
         if asked.joint && (is_profile(request) || is_snapshot(home, base, request)?) {
@@ -50,7 +50,7 @@ pub fn drift(
             return Ok(kept);
         }
         let mut source = request.open(base, set)?;
-        let watch = onlooker.watch();
+        let watch = observer.watch();
         let profile = match asked.all_rows {
             true => Profile::of(&mut source, None, &watch).map(|(profile, _)| profile),
             false => Profile::sampled(&mut source, SAMPLED_ROWS_MIN, &watch),
@@ -83,10 +83,10 @@ pub fn drift(
     let report = compare_known(&before, &after, known);
     Ok(if asked.joint {
         let mut sides = (reference.open(base, "reference")?, current.open(base, "current")?);
-        let found = joint_drift(&mut sides.0, &mut sides.1, known, &onlooker.watch());
+        let found = joint_drift(&mut sides.0, &mut sides.1, known, &observer.watch());
         report.with_joint(found.map_err(|error| match error {
             JointError::Data(error) => data_error(error),
-            other => AppError::new(ErrorKind::Usage, other.to_string()),
+            other => AppError::of(ErrorKind::Usage, other),
         })?)
     } else {
         report
@@ -116,14 +116,14 @@ pub(crate) fn profile_of(
     base: &Path,
     request: &TableRequest,
     set: &str,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<Profile, AppError> {
     if let Some(kept) = kept(home, base, request)? {
         return Ok(kept);
     }
     let mut source = request.open(base, set)?;
     // Correlations with a label are not compared.
-    let (profile, _) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
+    let (profile, _) = Profile::of(&mut source, None, &observer.watch()).map_err(data_error)?;
     Ok(profile)
 }
 
@@ -133,9 +133,9 @@ fn kept(home: &Home, base: &Path, request: &TableRequest) -> Result<Option<Profi
         let only = &request.paths[0];
         let path = base.join(only);
         let text = std::fs::read_to_string(&path)
-            .map_err(|error| AppError::file("read the profile in", &path, &error))?;
+            .map_err(|error| AppError::file("read the profile in", &path, error))?;
         let usage = |error: trackway_tables::profile::ProfileError| {
-            AppError::new(ErrorKind::Usage, format!("`{only}`: {error}"))
+            AppError::new(ErrorKind::Usage, format!("`{only}`")).because(error)
         };
         return Profile::from_json(&text).map(Some).map_err(usage);
     }

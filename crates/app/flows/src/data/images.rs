@@ -20,9 +20,9 @@ pub fn images(
     base: &Path,
     request: &MediaRequest,
     context: &ReadContext,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<ImagesAnswer, AppError> {
-    let found = check(base, request, context, &onlooker.watch()).map_err(data_error)?;
+    let found = check(base, request, context, &observer.watch()).map_err(data_error)?;
     let mut findings: Vec<Finding> = found.checks.iter().flat_map(|check| check.findings.clone()).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let not_run = found.checks.iter().filter(|check| check.verdict == Verdict::NotRun);
@@ -37,7 +37,7 @@ pub(super) fn leakage(
     base: &Path,
     train: &TableRequest,
     test: &TableRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<Option<(Vec<CheckResult>, u64, u64)>, AppError> {
     let is_of_images =
         |set: &str, table: &TableRequest| are_images(base, set, &table.paths, &table.read_context);
@@ -46,7 +46,7 @@ pub(super) fn leakage(
         return Ok(None);
     }
     let look = |set: &str, table: &TableRequest| {
-        look_at(base, set, &table.paths, &table.read_context, &onlooker.watch()).map_err(data_error)
+        look_at(base, set, &table.paths, &table.read_context, &observer.watch()).map_err(data_error)
     };
     let (train, test) = (look("train", train)?, look("test", test)?);
     let is_lost = |content: &Content| matches!(content, Content::Broken(_) | Content::NotChecked(_));

@@ -43,7 +43,7 @@ pub struct AsOfRequest {
 pub fn as_of(
     base: &Path,
     request: &AsOfRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<AsOfAnswer, AppError> {
     let out = base.join(&request.out);
     request.left.refuse_outputs(base, [out.as_path()])?;
@@ -57,7 +57,7 @@ pub fn as_of(
         out: out.clone(),
     };
     let (left, right) = (request.left.open(base, "left")?, request.right.open(base, "right")?);
-    let report = join(left, right, &plan, &onlooker.watch()).map_err(join_error)?;
+    let report = join(left, right, &plan, &observer.watch()).map_err(join_error)?;
     Ok(AsOfAnswer { out, report })
 }
 
@@ -80,16 +80,16 @@ pub fn skew(
     base: &Path,
     (train, serve): (&TableRequest, &TableRequest),
     plan: &SkewPlan,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<SkewReport, AppError> {
     let (train, serve) = (train.open(base, "train")?, serve.open(base, "serve")?);
-    compare(train, serve, plan, &onlooker.watch()).map_err(join_error)
+    compare(train, serve, plan, &observer.watch()).map_err(join_error)
 }
 
 fn join_error(error: JoinError) -> AppError {
     match error {
         JoinError::Data(error) | JoinError::Write(WriteError::Data(error)) => data_error(error),
-        JoinError::Write(WriteError::Disk { .. }) => AppError::new(ErrorKind::Fault, error.to_string()),
-        error => AppError::new(ErrorKind::Usage, error.to_string()),
+        JoinError::Write(WriteError::Disk { .. }) => AppError::of(ErrorKind::Fault, error),
+        error => AppError::of(ErrorKind::Usage, error),
     }
 }

@@ -31,10 +31,10 @@ pub fn leakage(
     (train, test): (&TableRequest, &TableRequest),
     roles: &Roles,
     selection: &Selection,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<LeakageAnswer, AppError> {
     selection.validate()?;
-    if let Some((known, read, lost)) = images::leakage(base, train, test, onlooker)? {
+    if let Some((known, read, lost)) = images::leakage(base, train, test, observer)? {
         let of_images = |name: &str| {
             let found = known.iter().find(|check| check.name == name).cloned();
             found.unwrap_or_else(|| CheckResult::not_applicable(name, "images have no columns"))
@@ -45,7 +45,7 @@ pub fn leakage(
     }
     let (mut train, mut test) = (train.open(base, "train")?, test.open(base, "test")?);
     let is_wanted = |name: &str| selection.wants(name);
-    let leakage = examine(&mut train, &mut test, roles, &is_wanted, &onlooker.watch()).map_err(data_error)?;
+    let leakage = examine(&mut train, &mut test, roles, &is_wanted, &observer.watch()).map_err(data_error)?;
     let checks = leakage.results(roles, &train, &test);
     let has_no_rows = leakage.overlap.train.rows_read.min(leakage.overlap.test.rows_read) == 0;
     let was_asked_for = |name: &str| {

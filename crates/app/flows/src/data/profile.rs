@@ -33,17 +33,17 @@ pub fn profile(
     home: &Home,
     base: &Path,
     request: &ProfileRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<ProfileAnswer, AppError> {
     request.table.refuse_outputs(base, request.save_to.as_deref())?;
     let mut source = request.table.open(base, "data")?;
-    let profiled = Profile::of(&mut source, request.label.as_deref(), &onlooker.watch());
+    let profiled = Profile::of(&mut source, request.label.as_deref(), &observer.watch());
     let (profile, coverage) = profiled.map_err(data_error)?;
     if let Some(path) = &request.save_to {
         let kept = mask(home)?.masked(profile.clone());
-        let text = serde_json::to_string(&kept).map_err(|error| AppError::fault("the profile", &error))?;
+        let text = serde_json::to_string(&kept).map_err(|error| AppError::fault("the profile", error))?;
         let written = std::fs::write(path, text).and_then(|()| trackway_files::give_to_user(path));
-        written.map_err(|error| AppError::file("save the profile in", path, &error))?;
+        written.map_err(|error| AppError::file("save the profile in", path, error))?;
     }
     Ok(answer(&source, &profile, coverage))
 }

@@ -93,10 +93,10 @@ type Block = Arc<Mutex<Option<bytes::Bytes>>>;
 
 /// The blocks used last.
 #[derive(Default)]
-struct Blocks(Mutex<Kept>);
+struct Blocks(Mutex<CachedBlocks>);
 
 #[derive(Default)]
-struct Kept {
+struct CachedBlocks {
     by_key: BTreeMap<(String, u64), (Block, u64)>,
     /// Counts uses; the block with the lowest count was used longest ago.
     uses: u64,

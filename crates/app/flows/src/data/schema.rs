@@ -18,10 +18,10 @@ use super::table::{ReadObserver, TableRequest, data_error};
 pub fn infer(
     base: &Path,
     table: &TableRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<InferredSchema, AppError> {
     let mut source = table.open(base, "data")?;
-    let (profile, coverage) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
+    let (profile, coverage) = Profile::of(&mut source, None, &observer.watch()).map_err(data_error)?;
     Ok(InferredSchema {
         toml: write(&profile),
         path: None,
@@ -40,12 +40,12 @@ pub fn validate(
     base: &Path,
     table: &TableRequest,
     (schema_path, environment): (&Path, Option<&str>),
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<FindingsAnswer, AppError> {
     let schema = read_schema(base, schema_path)?;
     let source = table.open(base, "data")?;
     let path = base.join(schema_path);
-    obey(&source, &schema, (path.parent().unwrap_or(base), environment), onlooker)
+    obey(&source, &schema, (path.parent().unwrap_or(base), environment), observer)
 }
 
 /// The run file's requirements on a data set.
@@ -64,7 +64,7 @@ pub(crate) fn validate_with(
     base: &Path,
     source: &Source,
     rules: &Rules<'_>,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<FindingsAnswer, AppError> {
     let (mut schema, there) = match rules.schema {
         None => (Schema::of_rows(), base.to_path_buf()),
@@ -74,15 +74,15 @@ pub(crate) fn validate_with(
         }
     };
     schema.rules.extend(rules.sql.iter().map(|sql| SqlRule { sql: sql.clone(), name: None, severity: None }));
-    obey(source, &schema, (&there, Some("train")), onlooker)
+    obey(source, &schema, (&there, Some("train")), observer)
 }
 
 pub(super) fn read_schema(base: &Path, schema_path: &Path) -> Result<Schema, AppError> {
     let path = base.join(schema_path);
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| AppError::file("read the schema in", &path, &error))?;
-    let wrong = |error| AppError::new(ErrorKind::Usage, format!("`{}`: {error}", schema_path.display()));
-    Schema::from_toml(&text).map_err(wrong)
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| AppError::file("read the schema in", &path, error))?;
+    let wrong = || AppError::new(ErrorKind::Usage, format!("`{}`", schema_path.display()));
+    Schema::from_toml(&text).map_err(|error| wrong().because(error))
 }
 
 /// References of the schema start at `there`.
@@ -90,10 +90,10 @@ fn obey(
     source: &Source,
     schema: &Schema,
     (there, environment): (&Path, Option<&str>),
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<FindingsAnswer, AppError> {
     let surroundings = Surroundings {
-        now_micros: onlooker.clock.now().as_micros(),
+        now_micros: observer.clock.now().as_micros(),
         environment,
         compile: &compile,
         open: &|to: &Reference| {
@@ -101,7 +101,7 @@ fn obey(
             Source::open_paths(there, &to.path, &Default::default(), paths, source.context())
         },
     };
-    let checked = check(source, schema, &surroundings, &onlooker.watch()).map_err(data_error)?;
+    let checked = check(source, schema, &surroundings, &observer.watch()).map_err(data_error)?;
     let mut findings = checked.findings;
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let mut not_run = checked.not_run;

@@ -48,7 +48,7 @@ pub fn store(home: &Home) -> SnapshotStore {
 /// # Errors
 /// When its key can neither be read nor made.
 pub fn mask(home: &Home) -> Result<Mask, AppError> {
-    store(home).mask().map_err(|error| snapshot_error(&error))
+    store(home).mask().map_err(snapshot_error)
 }
 
 /// Two profiles of which one may be masked, so that they can be compared.
@@ -75,7 +75,7 @@ pub fn find(store: &SnapshotStore, base: &Path, word: &str) -> Result<Option<Sna
     if marked.is_none() && (word.contains("://") || base.join(word).exists()) {
         return Ok(None);
     }
-    let found = store.find(marked.unwrap_or(word)).map_err(|error| snapshot_error(&error))?;
+    let found = store.find(marked.unwrap_or(word)).map_err(snapshot_error)?;
     match (marked, found) {
         (Some(name), None) => {
             let message = format!("there is no snapshot `{name}`");
@@ -96,7 +96,7 @@ pub fn kept_profile(
 ) -> Result<Option<Profile>, AppError> {
     let [word] = request.paths.as_slice() else { return Ok(None) };
     let Some(id) = find(store, base, word)? else { return Ok(None) };
-    let profile = store.profile(&id, None).map_err(|error| snapshot_error(&error))?;
+    let profile = store.profile(&id, None).map_err(snapshot_error)?;
     let no_table = || AppError::new(ErrorKind::Usage, format!("the snapshot `{word}` contains no table"));
     profile.map(Some).ok_or_else(no_table)
 }
@@ -110,7 +110,7 @@ pub(crate) fn profile_of_data(
     data_sha256: &str,
     label: Option<&str>,
 ) -> Result<Option<Profile>, AppError> {
-    store.profile_of_data(data_sha256, label).map_err(|error| snapshot_error(&error))
+    store.profile_of_data(data_sha256, label).map_err(snapshot_error)
 }
 
 /// Keeps the profile of data that a run reads, unless one is kept already.
@@ -119,7 +119,7 @@ pub(crate) fn keep_profile_of_data(
     data_sha256: &str,
     profile: &Profile,
 ) -> Result<(), AppError> {
-    store.keep_profile_of_data(data_sha256, profile).map_err(|error| snapshot_error(&error))
+    store.keep_profile_of_data(data_sha256, profile).map_err(snapshot_error)
 }
 
 /// Reads data, as far as it changed since it was last read, and keeps what it consists of: in the home, and in the
@@ -132,20 +132,20 @@ pub fn snapshot_data(
     context: &Context,
     base: &Path,
     request: &SnapshotRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<SnapshotAnswer, AppError> {
     let store = store(&context.home);
     let label = request.label.as_deref();
     let set = request.name.as_ref().map_or("data", Name::as_str);
-    let taken = SnapshotRead::read(&context.home, base, (set, &request.table), label, onlooker)?;
+    let taken = SnapshotRead::read(&context.home, base, (set, &request.table), label, observer)?;
     let snapshot = taken.snapshot;
     let kept = store.put(&snapshot, taken.profile.as_ref());
-    let is_new = kept.map_err(|error| snapshot_error(&error))?;
+    let is_new = kept.map_err(snapshot_error)?;
     let bytes = match request.keep_bytes {
         true => {
             let from = (base, &request.table.read_context);
-            let kept = store.keep_bytes(&snapshot, &taken.manifest, from, &onlooker.watch());
-            Some(kept.map_err(|error| snapshot_error(&error))?)
+            let kept = store.keep_bytes(&snapshot, &taken.manifest, from, &observer.watch());
+            Some(kept.map_err(snapshot_error)?)
         }
         false => None,
     };
@@ -155,7 +155,7 @@ pub fn snapshot_data(
             at: context.clock.now(),
             paths: request.table.paths.clone(),
         };
-        store.point(name, &entry).map_err(|error| snapshot_error(&error))?;
+        store.point(name, &entry).map_err(snapshot_error)?;
     }
     let project = run::project_of(base);
     run::record_data(context, std::slice::from_ref(&taken.manifest), project.as_deref())?;
@@ -183,15 +183,15 @@ pub fn restore(
     home: &Home,
     word: &str,
     folder: &Path,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<SnapshotRestored, AppError> {
     let store = store(home);
     let id = known(&store, word)?;
     folder
         .parent()
         .map_or(Ok(()), trackway_files::make_folders_of_user)
-        .map_err(|error| AppError::file("make the folder of", folder, &error))?;
-    let restored = store.restore(&id, folder, &onlooker.watch()).map_err(|error| snapshot_error(&error))?;
+        .map_err(|error| AppError::file("make the folder of", folder, error))?;
+    let restored = store.restore(&id, folder, &observer.watch()).map_err(snapshot_error)?;
     Ok(SnapshotRestored {
         data_sha256: id.as_str().to_owned(),
         folder: folder.to_owned(),
@@ -204,10 +204,10 @@ pub fn restore(
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for what is not a snapshot; [`ErrorKind::Usage`] for one without bytes.
-pub fn verify(home: &Home, word: &str, onlooker: &ReadObserver<'_>) -> Result<SnapshotVerified, AppError> {
+pub fn verify(home: &Home, word: &str, observer: &ReadObserver<'_>) -> Result<SnapshotVerified, AppError> {
     let store = store(home);
     let id = known(&store, word)?;
-    let verified = store.verify_bytes(&id, &onlooker.watch()).map_err(|error| snapshot_error(&error))?;
+    let verified = store.verify_bytes(&id, &observer.watch()).map_err(snapshot_error)?;
     Ok(SnapshotVerified {
         data_sha256: id.as_str().to_owned(),
         intact: verified.faults.is_empty(),
@@ -225,7 +225,7 @@ pub fn verify(home: &Home, word: &str, onlooker: &ReadObserver<'_>) -> Result<Sn
 pub fn expire(home: &Home, words: &[String], dry_run: bool) -> Result<SnapshotExpired, AppError> {
     let store = store(home);
     let ids: Vec<SnapshotId> = words.iter().map(|word| known(&store, word)).collect::<Result<_, _>>()?;
-    let collected = store.expire_bytes(&ids, dry_run).map_err(|error| snapshot_error(&error))?;
+    let collected = store.expire_bytes(&ids, dry_run).map_err(snapshot_error)?;
     Ok(SnapshotExpired {
         dry_run,
         expired: ids.iter().map(|id| id.as_str().to_owned()).collect(),
@@ -237,7 +237,7 @@ pub fn expire(home: &Home, words: &[String], dry_run: bool) -> Result<SnapshotEx
 /// The snapshot of a name, an id or the beginning of one.
 pub(super) fn known(store: &SnapshotStore, word: &str) -> Result<SnapshotId, AppError> {
     let word = word.strip_prefix(SNAPSHOT_MARK).unwrap_or(word);
-    store.find(word).map_err(|error| snapshot_error(&error))?.ok_or_else(|| {
+    store.find(word).map_err(snapshot_error)?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("there is no snapshot `{word}`"))
             .hint("list them with: trackway data ls")
     })
@@ -257,14 +257,14 @@ impl SnapshotRead {
         base: &Path,
         (set, table): (&str, &TableRequest),
         label: Option<&str>,
-        onlooker: &ReadObserver<'_>,
+        observer: &ReadObserver<'_>,
     ) -> Result<Self, AppError> {
         // A cache that cannot be kept costs time only.
         let _ = std::fs::create_dir_all(home.layout.data());
         let cache = HashCache::load(&home.layout.data_cache());
-        let watch = onlooker.watch();
+        let watch = observer.watch();
         let context = &table.read_context;
-        let resolver = Resolver { base, context, cache: Some(&cache), clock: onlooker.clock, watch: &watch };
+        let resolver = Resolver { base, context, cache: Some(&cache), clock: observer.clock, watch: &watch };
         let (kept, mask) = (store(home).profiles(), mask(home)?);
         let keeper = ProfileKeeper { folder: &kept, label, mask: &mask };
         let spec = trackway_tables::DataSpec {
@@ -287,7 +287,7 @@ impl SnapshotRead {
 /// When the names cannot be read.
 pub fn list(home: &Home) -> Result<SnapshotList, AppError> {
     let store = store(home);
-    let names = store.names().map_err(|error| snapshot_error(&error))?;
+    let names = store.names().map_err(snapshot_error)?;
     let mut list = SnapshotList { snapshots: Vec::new(), names, damaged: Vec::new() };
     for id in store.ids() {
         match store.snapshot(&id) {
@@ -326,7 +326,7 @@ pub fn diff(
     base: &Path,
     (before, after): (&TableRequest, &TableRequest),
     label: Option<&str>,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<DiffAnswer, AppError> {
     let side = |request: &TableRequest, set: &str| -> Result<(Snapshot, Option<Profile>, u64), AppError> {
         let store = store(home);
@@ -336,9 +336,9 @@ pub fn diff(
         };
         if let Some(id) = named {
             let read = store.snapshot(&id).and_then(|snapshot| Ok((snapshot, store.profile(&id, label)?, 0)));
-            return read.map_err(|error| snapshot_error(&error));
+            return read.map_err(snapshot_error);
         }
-        let taken = SnapshotRead::read(home, base, (set, request), None, onlooker)?;
+        let taken = SnapshotRead::read(home, base, (set, request), None, observer)?;
         Ok((taken.snapshot, taken.profile, taken.files_read))
     };
     let (before, was, read_before) = side(before, "before")?;
@@ -360,8 +360,8 @@ pub fn diff(
     })
 }
 
-pub(super) fn snapshot_error(error: &SnapshotError) -> AppError {
-    let kind = match error {
+pub(super) fn snapshot_error(error: SnapshotError) -> AppError {
+    let kind = match &error {
         SnapshotError::Ambiguous { .. } => ErrorKind::NotFound,
         SnapshotError::Damaged { .. } | SnapshotError::Lost { .. } => ErrorKind::Integrity,
         SnapshotError::NoBytes { .. }
@@ -372,5 +372,5 @@ pub(super) fn snapshot_error(error: &SnapshotError) -> AppError {
         SnapshotError::Cancelled => ErrorKind::Cancelled,
         _ => ErrorKind::Fault,
     };
-    AppError::new(kind, error.to_string())
+    AppError::of(kind, error)
 }

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use trackway_api::data::{SnapshotExpired, SnapshotPulled, SnapshotPushed, SnapshotVerified};
-use trackway_core::name::{Name, Named, is_digest_prefix};
+use trackway_core::name::{Name, NameKind, is_digest_prefix};
 use trackway_core::{Clock as _, Ids as _};
 use trackway_data::snapshot::{BytesFault, BytesProblem, NameEntry, Snapshot, SnapshotError, SnapshotFile};
 use trackway_engine::Context;
@@ -55,14 +55,14 @@ impl Remote {
                 .hint("write it as s3://bucket/prefix, gs://… or az://…"));
         };
         let prefix = rest.split_once('/').map_or_else(String::new, |(_, prefix)| format!("{prefix}/"));
-        let backend = RemoteBackend::new(url, &RemoteOptions::default()).map_err(|error| failed(&error))?;
+        let backend = RemoteBackend::new(url, &RemoteOptions::default()).map_err(failed)?;
         Ok(Self { url: url.to_owned(), prefix, transfer: backend.transfer(), backend })
     }
 
     /// The names of the objects below a folder, without the folder.
     fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, AppError> {
         let below = format!("{}{folder}", self.prefix);
-        let listed = self.backend.objects().list(&below).map_err(|error| failed(&error))?;
+        let listed = self.backend.objects().list(&below).map_err(failed)?;
         let name = |full: &str| full.strip_prefix(&below)?.strip_prefix('/').map(str::to_owned);
         Ok(listed.into_iter().filter_map(|object| Some((name(&object.name)?, object.size_bytes))).collect())
     }
@@ -73,7 +73,7 @@ impl Remote {
     }
 
     fn text(&self, name: &str, bytes_max: usize) -> Result<Option<Vec<u8>>, AppError> {
-        let read = self.backend.read(name, bytes_max).map_err(|error| failed(&error))?;
+        let read = self.backend.read(name, bytes_max).map_err(failed)?;
         if read.as_ref().is_some_and(|bytes| bytes.len() > bytes_max) {
             let message = format!("`{}/{name}` is larger than {bytes_max} bytes", self.url);
             return Err(AppError::new(ErrorKind::Integrity, message));
@@ -88,7 +88,7 @@ impl Remote {
             AppError::new(ErrorKind::NotFound, message)
         };
         if !is_digest_prefix(word) {
-            let name = Name::new(Named::Snapshot, word).map_err(|_| absent())?;
+            let name = Name::new(NameKind::Snapshot, word).map_err(|_| absent())?;
             let read = self.text(&name_object(&name), NAME_BYTES_MAX)?.ok_or_else(absent)?;
             return Ok(String::from_utf8_lossy(&read).trim().to_owned());
         }
@@ -110,7 +110,7 @@ impl Remote {
             AppError::new(ErrorKind::NotFound, format!("there is no snapshot `{id}` at {}", self.url))
         })?;
         Snapshot::from_json(&read, id).map_err(|why| {
-            AppError::new(ErrorKind::Integrity, format!("`{}/{name}` is damaged: {why}", self.url))
+            AppError::new(ErrorKind::Integrity, format!("`{}/{name}` is damaged", self.url)).because(why)
         })
     }
 
@@ -132,26 +132,26 @@ pub fn push(
     context: &Context,
     word: &str,
     url: &str,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<SnapshotPushed, AppError> {
     let store = store(&context.home);
     let id = known(&store, word)?;
-    let snapshot = store.with_bytes(&id).map_err(|error| snapshot_error(&error))?;
+    let snapshot = store.with_bytes(&id).map_err(snapshot_error)?;
     let remote = Remote::at(url)?;
     let sign = format!("pushing/{:026X}", context.ids.next_ulid());
-    remote.backend.create(&sign, id.as_str().as_bytes()).map_err(|error| failed(&error))?;
+    remote.backend.create(&sign, id.as_str().as_bytes()).map_err(failed)?;
     let sent = match remote.text(COLLECTING, NAME_BYTES_MAX) {
-        Ok(None) => send(&remote, &store, &snapshot, onlooker),
+        Ok(None) => send(&remote, &store, &snapshot, observer),
         Ok(Some(_)) => Err(remote.busy("an expiry at", COLLECTING)),
         Err(error) => Err(error),
     };
     let sent = sent.and_then(|sent| {
         let stored = serde_json::to_vec(&snapshot).expect("a snapshot is plain data");
         let name = snapshot_object(id.as_str());
-        remote.backend.replace(&name, &stored).map_err(|error| failed(&error))?;
-        if let (false, Ok(name)) = (is_digest_prefix(word), Name::new(Named::Snapshot, word)) {
+        remote.backend.replace(&name, &stored).map_err(failed)?;
+        if let (false, Ok(name)) = (is_digest_prefix(word), Name::new(NameKind::Snapshot, word)) {
             let bytes = id.as_str().as_bytes();
-            remote.backend.replace(&name_object(&name), bytes).map_err(|error| failed(&error))?;
+            remote.backend.replace(&name_object(&name), bytes).map_err(failed)?;
         }
         Ok(sent)
     });
@@ -164,9 +164,9 @@ fn send(
     remote: &Remote,
     store: &trackway_data::snapshot::SnapshotStore,
     snapshot: &Snapshot,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<SnapshotPushed, AppError> {
-    let watch = onlooker.watch();
+    let watch = observer.watch();
     let mut pushed = SnapshotPushed {
         data_sha256: snapshot.data_sha256.clone(),
         url: remote.url.clone(),
@@ -178,11 +178,11 @@ fn send(
     let mut done = 0;
     for file in &snapshot.files {
         let name = object_name(file);
-        let there = remote.transfer.head(&name).map_err(|error| failed(&error))?;
+        let there = remote.transfer.head(&name).map_err(failed)?;
         if there.is_none_or(|head| head.size_bytes != file.size_bytes) {
             let mut hasher = blake3::Hasher::new();
             let before = done;
-            let mut observer = TransferObserver {
+            let mut transfer_observer = TransferObserver {
                 progress: &mut |sent, _| (watch.progress)(before + sent, snapshot.size_bytes),
                 bytes: &mut |bytes| {
                     hasher.update(bytes);
@@ -190,11 +190,11 @@ fn send(
                 cancelled: watch.cancelled,
             };
             let from = store.object(file);
-            remote.transfer.upload(&RealDisk, &from, &name, &mut observer).map_err(|error| failed(&error))?;
+            remote.transfer.upload(&RealDisk, &from, &name, &mut transfer_observer).map_err(failed)?;
             if hasher.finalize().to_hex().as_str() != file.blake3 {
-                remote.transfer.remove(&name).map_err(|error| failed(&error))?;
+                remote.transfer.remove(&name).map_err(failed)?;
                 let lost = SnapshotError::Lost { path: file.path.clone(), problem: BytesProblem::Different };
-                return Err(snapshot_error(&lost));
+                return Err(snapshot_error(lost));
             }
             pushed.files_sent += 1;
             pushed.bytes_sent += file.size_bytes;
@@ -215,37 +215,37 @@ pub fn pull(
     context: &Context,
     word: &str,
     url: &str,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<SnapshotPulled, AppError> {
     let remote = Remote::at(url)?;
     let id = remote.find(word)?;
     let snapshot = remote.snapshot(&id)?;
     let store = store(&context.home);
-    let is_new = store.put(&snapshot, None).map_err(|error| snapshot_error(&error))?;
-    let watch = onlooker.watch();
+    let is_new = store.put(&snapshot, None).map_err(snapshot_error)?;
+    let watch = observer.watch();
     // The transfer's own error says more than that of the sink.
     let refused = RefCell::new(None);
     let mut fetch = |file: &SnapshotFile, to: &File| {
-        let mut observer =
+        let mut transfer_observer =
             TransferObserver { progress: &mut |_, _| {}, bytes: &mut |_| {}, cancelled: watch.cancelled };
         let path = store.object(file);
         let mut write = |offset: u64, bytes: &[u8]| {
             to.write_all_at(bytes, offset).map_err(StoreError::io("write", &path))
         };
         let fetched =
-            remote.transfer.download(&object_name(file), file.size_bytes, &mut write, &mut observer);
+            remote.transfer.download(&object_name(file), file.size_bytes, &mut write, &mut transfer_observer);
         fetched.map_err(|error| {
             let message = error.to_string();
-            *refused.borrow_mut() = Some(failed(&error));
+            *refused.borrow_mut() = Some(failed(error));
             SnapshotError::NotFetched { path: file.path.clone(), message }
         })
     };
     let kept = store.take_bytes(&snapshot, &mut fetch, &watch);
-    let kept = kept.map_err(|error| refused.take().unwrap_or_else(|| snapshot_error(&error)))?;
-    if let (false, Ok(name)) = (is_digest_prefix(word), Name::new(Named::Snapshot, word)) {
+    let kept = kept.map_err(|error| refused.take().unwrap_or_else(|| snapshot_error(error)))?;
+    if let (false, Ok(name)) = (is_digest_prefix(word), Name::new(NameKind::Snapshot, word)) {
         let (at, paths) = (context.clock.now(), vec![remote.url.clone()]);
         let entry = NameEntry { data_sha256: id.clone(), at, paths };
-        store.point(&name, &entry).map_err(|error| snapshot_error(&error))?;
+        store.point(&name, &entry).map_err(snapshot_error)?;
     }
     Ok(SnapshotPulled {
         data_sha256: id,
@@ -262,21 +262,21 @@ pub fn pull(
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`]; when the storage does not answer.
-pub fn verify_at(word: &str, url: &str, onlooker: &ReadObserver<'_>) -> Result<SnapshotVerified, AppError> {
+pub fn verify_at(word: &str, url: &str, observer: &ReadObserver<'_>) -> Result<SnapshotVerified, AppError> {
     let remote = Remote::at(url)?;
     let id = remote.find(word)?;
     let snapshot = remote.snapshot(&id)?;
-    let watch = onlooker.watch();
+    let watch = observer.watch();
     let (mut faults, mut bytes_read) = (Vec::new(), 0);
     for file in &snapshot.files {
         let name = object_name(file);
-        let problem = match remote.transfer.head(&name).map_err(|error| failed(&error))? {
+        let problem = match remote.transfer.head(&name).map_err(failed)? {
             None => Some(BytesProblem::Missing),
             Some(head) if head.size_bytes != file.size_bytes => Some(BytesProblem::Different),
             Some(_) => {
                 let mut hasher = blake3::Hasher::new();
                 let before = bytes_read;
-                let mut observer = TransferObserver {
+                let mut transfer_observer = TransferObserver {
                     progress: &mut |read, _| (watch.progress)(before + read, snapshot.size_bytes),
                     bytes: &mut |_| {},
                     cancelled: watch.cancelled,
@@ -287,8 +287,8 @@ pub fn verify_at(word: &str, url: &str, onlooker: &ReadObserver<'_>) -> Result<S
                 };
                 remote
                     .transfer
-                    .download(&name, file.size_bytes, &mut sink, &mut observer)
-                    .map_err(|error| failed(&error))?;
+                    .download(&name, file.size_bytes, &mut sink, &mut transfer_observer)
+                    .map_err(failed)?;
                 bytes_read += file.size_bytes;
                 (hasher.finalize().to_hex().as_str() != file.blake3).then_some(BytesProblem::Different)
             }
@@ -311,7 +311,7 @@ pub fn verify_at(word: &str, url: &str, onlooker: &ReadObserver<'_>) -> Result<S
 pub fn expire_at(words: &[String], url: &str, dry_run: bool) -> Result<SnapshotExpired, AppError> {
     let remote = Remote::at(url)?;
     let expired: Vec<String> = words.iter().map(|word| remote.find(word)).collect::<Result<_, _>>()?;
-    if remote.backend.create(COLLECTING, b"").map_err(|error| failed(&error))? == Created::Exists {
+    if remote.backend.create(COLLECTING, b"").map_err(failed)? == Created::Exists {
         return Err(remote.busy("an expiry at", COLLECTING));
     }
     let collected = match remote.list("pushing") {
@@ -341,7 +341,7 @@ fn collect(remote: &Remote, expired: &[String], dry_run: bool) -> Result<(u64, u
         let snapshots = expired.iter().map(|id| snapshot_object(id));
         let objects = unneeded.iter().map(|(name, _)| format!("objects/{name}"));
         for name in snapshots.chain(objects) {
-            remote.transfer.remove(&name).map_err(|error| failed(&error))?;
+            remote.transfer.remove(&name).map_err(failed)?;
         }
     }
     Ok((unneeded.len() as u64, unneeded.iter().map(|(_, size_bytes)| size_bytes).sum()))
@@ -359,12 +359,12 @@ fn object_name(file: &SnapshotFile) -> String {
     format!("objects/{}/{}", file.blake3.get(..2).unwrap_or("_"), file.blake3)
 }
 
-fn failed(error: &StoreError) -> AppError {
+fn failed(error: StoreError) -> AppError {
     let kind = match error.kind() {
         trackway_store::ErrorKind::Input => ErrorKind::Usage,
         trackway_store::ErrorKind::Cancelled => ErrorKind::Cancelled,
         trackway_store::ErrorKind::Damaged => ErrorKind::Integrity,
         _ => ErrorKind::Fault,
     };
-    AppError::new(kind, error.to_string())
+    AppError::of(kind, error)
 }

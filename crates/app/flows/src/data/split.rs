@@ -46,7 +46,7 @@ pub struct SplitRequest {
 pub fn split(
     base: &Path,
     request: &SplitRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<SplitAnswer, AppError> {
     check(request)?;
     let shares: Vec<(&str, f64)> =
@@ -61,7 +61,7 @@ pub fn split(
     let files: Vec<PathBuf> = files.map(|name| out.join(format!("{name}.parquet"))).collect();
     request.table.refuse_outputs(base, files.iter().map(PathBuf::as_path))?;
     let mut source = request.table.open(base, "data")?;
-    let watch = onlooker.watch();
+    let watch = observer.watch();
     let (rows, coverage) = read_rows(&mut source, &request.columns, &watch).map_err(data_error)?;
     let assignment = plan.assign(&rows).map_err(usage)?;
     let proof = plan.prove(&rows, &assignment);
@@ -81,7 +81,7 @@ pub fn split(
     };
     if answer.proved {
         trackway_files::make_folders_of_user(&out)
-            .map_err(|error| AppError::file("make the folder", &out, &error))?;
+            .map_err(|error| AppError::file("make the folder", &out, error))?;
         let files: Vec<String> = source.files().iter().map(|file| file.path.clone()).collect();
         let path = out.join("split.parquet");
         answer.assignment =
@@ -164,5 +164,5 @@ fn rung_answers(shares: &[f64], assignment: &Assignment) -> Vec<SplitRung> {
 }
 
 fn usage(error: SplitError) -> AppError {
-    AppError::new(ErrorKind::Usage, error.to_string())
+    AppError::of(ErrorKind::Usage, error)
 }

@@ -84,13 +84,13 @@ pub(crate) fn data_error(error: DataError) -> AppError {
         DataError::NotAsWritten { .. } => ErrorKind::Blocked,
         _ => ErrorKind::Usage,
     };
-    AppError::new(kind, error.to_string())
+    AppError::of(kind, error)
 }
 
 /// A table that could not be written as an answer to the user.
 pub(crate) fn write_error(error: WriteError) -> AppError {
     match error {
         WriteError::Data(error) => data_error(error),
-        error => AppError::new(ErrorKind::Fault, error.to_string()),
+        error => AppError::of(ErrorKind::Fault, error),
     }
 }

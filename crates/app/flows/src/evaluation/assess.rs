@@ -25,7 +25,7 @@ use trackway_sql::{Answer, RowPredicate};
 use trackway_tables::ColumnType;
 
 use crate::data::table::{ReadObserver, TableRequest, data_error};
-use crate::evaluation::slices::SlicesOnlooker;
+use crate::evaluation::slices::SlicesObserver;
 
 /// A named part of the rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,9 +61,9 @@ pub struct AssessRequest {
 pub fn assess(
     base: &Path,
     request: &AssessRequest,
-    onlooker: &SlicesOnlooker<'_>,
+    observer: &SlicesObserver<'_>,
 ) -> Result<Assessment, AppError> {
-    let SlicesOnlooker { reading, searching } = onlooker;
+    let SlicesObserver { reading, searching } = observer;
     let watch = SearchObserver { progress: *searching, cancelled: reading.cancelled };
     let assessment = assess_with(base, request, reading, &watch)?;
     match reading.cancelled.load(Ordering::Relaxed) {
@@ -75,17 +75,17 @@ pub fn assess(
 fn assess_with(
     base: &Path,
     request: &AssessRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
     watch: &SearchObserver<'_>,
 ) -> Result<Assessment, AppError> {
-    let frame = read(base, &request.table, "predictions", onlooker)?;
+    let frame = read(base, &request.table, "predictions", observer)?;
     let mut spec = request.spec.clone();
     spec.columns = complete_columns(spec.columns, &frame).map_err(refused)?;
     spec.slices = slices(&frame, &request.slices)?;
     let Some(baseline) = &request.baseline else {
         return assess_watched(&frame, &spec, None, watch).map_err(refused);
     };
-    let baseline = read(base, baseline, "baseline", onlooker)?;
+    let baseline = read(base, baseline, "baseline", observer)?;
     let id = spec.columns.id.clone().filter(|_| !request.by_order);
     if id.is_none() && !request.by_order {
         let message = "no id column was found, so the rows of the baseline cannot be matched";
@@ -100,12 +100,12 @@ fn read(
     base: &Path,
     table: &TableRequest,
     set: &str,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<Frame, AppError> {
     let mut source = table.open(base, set)?;
     let everything = (usize::MAX, 0);
     let (frame, coverage) =
-        Frame::sample(&mut source, None, everything, &onlooker.watch()).map_err(data_error)?;
+        Frame::sample(&mut source, None, everything, &observer.watch()).map_err(data_error)?;
     if coverage.rows_rejected > 0 {
         let message = format!(
             "{} rows of the {set} cannot be read ({} can): numbers over the others would not be those of the table",
@@ -117,7 +117,7 @@ fn read(
 }
 
 fn refused(error: AssessError) -> AppError {
-    AppError::new(ErrorKind::Usage, error.to_string())
+    AppError::of(ErrorKind::Usage, error)
 }
 
 /// The rows of each slice. A row for which a predicate is null, because a value is missing, is not in the slice.
@@ -146,7 +146,7 @@ fn batch_of(frame: &Frame) -> Result<RecordBatch, AppError> {
     let columns: Vec<(Field, ArrayRef)> = frame.columns().iter().map(array_of).collect();
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
-        .map_err(|error| AppError::fault("cannot put the columns together", &error))
+        .map_err(|error| AppError::fault("cannot put the columns together", error))
 }
 
 fn array_of(column: &FrameColumn) -> (Field, ArrayRef) {
@@ -211,9 +211,9 @@ pub fn write_numbers(path: &Path, assessment: &Assessment) -> Result<(), AppErro
         ("rows_expected", rows(&|coverage| coverage.rows_expected)),
     ];
     let table = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
-        .map_err(|error| AppError::fault("cannot put the numbers together", &error))?;
+        .map_err(|error| AppError::fault("cannot put the numbers together", error))?;
     let written = Answer::of(table).write_parquet(path);
-    written.map(|_| ()).map_err(|error| AppError::fault(format!("cannot write `{}`", path.display()), &error))
+    written.map(|_| ()).map_err(|error| AppError::fault(format!("cannot write `{}`", path.display()), error))
 }
 
 #[cfg(test)]
@@ -234,12 +234,9 @@ mod tests {
         let asked =
             |sql: &str| NamedPredicate { name: "west".into(), sql: sql.into(), metric: None, limits: None };
         for sql in ["regio = 1", "region = ", "region ~ 1", "region in (", "nosuch(region)"] {
-            let error = slices(&frame, &[asked(sql)]).unwrap_err();
-            let shown = visible(&error.message);
-            assert!(
-                error.message.contains("cannot be evaluated") && !shown.contains('\u{FFFD}'),
-                "{sql}: {shown}"
-            );
+            let error = slices(&frame, &[asked(sql)]).unwrap_err().to_string();
+            let shown = visible(&error);
+            assert!(error.contains("cannot be evaluated") && !shown.contains('\u{FFFD}'), "{sql}: {shown}");
         }
     }
 }

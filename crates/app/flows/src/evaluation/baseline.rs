@@ -223,12 +223,12 @@ pub(crate) fn compare_kept(
         return Ok(Err(format!("nothing was computed from rows of {}", row.evaluation_id)));
     };
     let JudgedAs { task, seed } = serde_json::from_value(judged).map_err(|error| {
-        AppError::fault(format!("the settings of evaluation {} cannot be read", row.evaluation_id), &error)
+        AppError::fault(format!("the settings of evaluation {} cannot be read", row.evaluation_id), error)
     })?;
     let (here, there) = match (kept_rows(context, row, seed), kept_rows(context, baseline, seed)) {
         (Ok(here), Ok(there)) => (here, there),
         (Err(error), _) | (_, Err(error)) if error.kind == ErrorKind::NotFound => {
-            return Ok(Err(error.message));
+            return Ok(Err(error.to_string()));
         }
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
@@ -249,7 +249,7 @@ pub(crate) fn kept_rows(context: &Context, row: &EvaluationRow, seed: u64) -> Re
     let location = row.raw_outputs_location.clone().unwrap_or_default();
     let path = context.home.folder().join(&location);
     let (sha256, _) = file_sha256(&path).map_err(|error| {
-        AppError::new(ErrorKind::NotFound, format!("the rows of {id} are gone (`{location}`): {error}"))
+        AppError::new(ErrorKind::NotFound, format!("the rows of {id} are gone (`{location}`)")).because(error)
     })?;
     if row.raw_outputs_sha256.as_deref() != Some(sha256.as_str()) {
         let message = format!("the rows of {id} are not what was kept: `{location}` was changed");
@@ -272,7 +272,7 @@ fn version_of(model: &ModelRow, alias: &str) -> Option<u32> {
 pub(crate) fn section_of(row: &EvaluationRow) -> Result<EvaluateSection, AppError> {
     let spec = row.spec_json.clone().unwrap_or_else(|| json!({}));
     serde_json::from_value(spec).map_err(|error| {
-        AppError::fault(format!("cannot read the request of evaluation {}", row.evaluation_id), &error)
+        AppError::fault(format!("cannot read the request of evaluation {}", row.evaluation_id), error)
     })
 }
 

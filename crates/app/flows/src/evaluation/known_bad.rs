@@ -10,7 +10,7 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::EvaluationRow;
 
 use crate::evaluation::baseline::{self, section_of};
-use crate::evaluation::evaluate::judge::{Judged, Terms, UNOBSERVED};
+use crate::evaluation::evaluate::judge::{EvaluationNumbers, Terms, UNOBSERVED};
 use crate::evaluation::evaluate::task_set::Tasks;
 use crate::evaluation::gates;
 
@@ -41,7 +41,7 @@ pub fn shuffled_fixture(context: &Context, evaluation: EvaluationRow) -> Result<
         baseline: Some(&compared),
         searching: UNOBSERVED,
     };
-    let judged = Judged::of_rows(context, &shuffled(frame, &section, seed)?, &terms)?;
+    let judged = EvaluationNumbers::of_rows(context, &shuffled(frame, &section, seed)?, &terms)?;
     if judged.columns().is_none() {
         let message = format!("nothing can be computed from the rows of evaluation {id}");
         return Err(AppError::new(ErrorKind::Usage, message));
@@ -63,7 +63,7 @@ pub fn shuffled_fixture(context: &Context, evaluation: EvaluationRow) -> Result<
 
 /// The rows with everything that was predicted moved to other rows, each prediction as a whole.
 fn shuffled(frame: Frame, section: &EvaluateSection, seed: u64) -> Result<Frame, AppError> {
-    let refused = |error: AssessError| AppError::new(ErrorKind::Usage, error.to_string());
+    let refused = |error: AssessError| AppError::of(ErrorKind::Usage, error);
     let columns = baseline::spec_of(section, &frame, None, seed).map_err(refused)?.columns;
     let predicted: Vec<String> = columns.predicted().map(str::to_owned).collect();
     let mut order: Vec<usize> = (0..frame.rows()).collect();

@@ -7,7 +7,7 @@ use trackway_data::model::Frame;
 use trackway_engine::error::{AppError, ErrorKind};
 pub use trackway_evaluate::MatchedClass;
 use trackway_evaluate::names_a_prediction;
-use trackway_evaluate::search::{self, Earlier, SearchError, columns_needed};
+use trackway_evaluate::search::{self, EarlierAnswer, SearchError, columns_needed};
 pub use trackway_evaluate::search::{
     AlikeSlice, BlindSpots, ErrorSlice, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side,
     SliceChange, SliceVerdict,
@@ -29,7 +29,7 @@ pub struct SlicesRequest {
 }
 
 /// Observes the reading, then the search.
-pub struct SlicesOnlooker<'o> {
+pub struct SlicesObserver<'o> {
     /// Called with bytes, while the table is read.
     pub reading: &'o ReadObserver<'o>,
     /// Called with the number of predicates, and the candidates done and those there are of this number.
@@ -44,9 +44,9 @@ pub struct SlicesOnlooker<'o> {
 pub fn find(
     base: &Path,
     request: &SlicesRequest,
-    onlooker: &SlicesOnlooker<'_>,
+    observer: &SlicesObserver<'_>,
 ) -> Result<SlicesReport, AppError> {
-    let began_micros = onlooker.reading.clock.monotonic_micros();
+    let began_micros = observer.reading.clock.monotonic_micros();
     let earlier = request.since.as_deref().map(|path| earlier(&base.join(path))).transpose()?;
     let mut source = request.table.open(base, "table")?;
     let names: Vec<String> = source.columns().iter().map(|column| column.name.clone()).collect();
@@ -60,18 +60,18 @@ pub fn find(
     // Every row where they fit: the seed only matters where they do not.
     let drawing = (usize::MAX, request.settings.seed);
     let (frame, coverage) =
-        Frame::sample(&mut source, None, drawing, &onlooker.reading.watch()).map_err(data_error)?;
+        Frame::sample(&mut source, None, drawing, &observer.reading.watch()).map_err(data_error)?;
     let rows_sampled = frame.rows() as u64;
     let watch =
-        search::SearchObserver { progress: onlooker.searching, cancelled: onlooker.reading.cancelled };
+        search::SearchObserver { progress: observer.searching, cancelled: observer.reading.cancelled };
     let found = search::find(frame, &roles, &request.settings, earlier.as_ref(), &watch);
     Ok(SlicesReport {
-        found: found.map_err(|error| search_error(&error))?,
+        found: found.map_err(search_error)?,
         rows: coverage.rows_read,
         rows_rejected: coverage.rows_rejected,
         rows_sampled,
         predicted_columns,
-        seconds: (onlooker.reading.clock.monotonic_micros() - began_micros) as f64 / 1e6,
+        seconds: (observer.reading.clock.monotonic_micros() - began_micros) as f64 / 1e6,
     })
 }
 
@@ -99,26 +99,26 @@ fn without(roles: &Roles, columns: &[String]) -> Roles {
     Roles { skip: roles.skip.iter().chain(columns).cloned().collect(), ..roles.clone() }
 }
 
-fn earlier(path: &Path) -> Result<Earlier, AppError> {
+fn earlier(path: &Path) -> Result<EarlierAnswer, AppError> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             AppError::new(ErrorKind::NotFound, format!("there is no file `{shown}`"))
         }
-        _ => AppError::file("read", path, &error),
+        _ => AppError::file("read", path, error),
     })?;
     serde_json::from_str(&text).map_err(|error| {
-        let message = format!("`{shown}` is not the output of `trackway eval slices --json`: {error}");
-        AppError::new(ErrorKind::Usage, message)
+        let message = format!("`{shown}` is not the output of `trackway eval slices --json`");
+        AppError::new(ErrorKind::Usage, message).because(error)
     })
 }
 
-fn search_error(error: &SearchError) -> AppError {
+fn search_error(error: SearchError) -> AppError {
     let kind = match error {
         SearchError::Cancelled => ErrorKind::Cancelled,
         _ => ErrorKind::Usage,
     };
-    AppError::new(kind, error.to_string())
+    AppError::of(kind, error)
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use trackway_core::AttemptId;
 use trackway_engine::deferred_seals;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
-use trackway_engine::ledger_state::{REBUILDING_SUFFIX, attempt_folders, open, shown_location};
+use trackway_engine::ledger_state::{
+    REBUILDING_SUFFIX, attempt_folders, open, shown_location, supervisor_hints,
+};
 use trackway_ledger::{KnownAttempt, Ledger, LedgerError};
 
 /// Findings of one kind that are listed; the rest is counted.
@@ -45,7 +47,11 @@ pub fn examine(home: &Home) -> Result<HomeDiagnosis, AppError> {
     }));
     findings.extend(leftovers(home));
     let healthy = findings.iter().all(|finding| finding.kind == HomeFindingKind::Leftover);
-    let hints = hints(&findings);
+    let hints = match ledger_state {
+        LedgerState::Sound | LedgerState::Unreachable => hints(&findings),
+        // They come first: a ledger is not made again while they have the old one open.
+        _ => supervisor_hints(home).into_iter().chain(hints(&findings)).collect(),
+    };
     let found = findings.len();
     let findings = listed(findings);
     Ok(HomeDiagnosis {

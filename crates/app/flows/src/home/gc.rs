@@ -293,7 +293,7 @@ fn clear_leftovers(
     for (path, why) in paths {
         let size_bytes = size_of(&path);
         if !cleared.dry_run {
-            context.home.remove(&path).map_err(|error| AppError::file("delete", &path, &error))?;
+            context.home.remove(&path).map_err(|error| AppError::file("delete", &path, error))?;
         }
         cleared.freed_bytes += size_bytes;
         cleared.leftovers.push(Leftover {
@@ -341,7 +341,7 @@ fn clear(
     let forget = || bulk.attempts.iter().for_each(|(run, attempt)| context.forget_files(*run, *attempt));
     forget();
     for path in bulk.paths.iter().chain(set_aside) {
-        context.home.remove(path).map_err(|error| AppError::file("delete", path, &error))?;
+        context.home.remove(path).map_err(|error| AppError::file("delete", path, error))?;
     }
     // Again: on a full disk there is room for it only now.
     forget();
@@ -357,7 +357,7 @@ fn without_what_is_kept(files: &AttemptLayout) -> Result<Vec<PathBuf>, AppError>
     let entries = std::fs::read_dir(folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<PathBuf>, _>>()
     });
-    let mut paths = entries.map_err(|error| AppError::file("list", folder, &error))?;
+    let mut paths = entries.map_err(|error| AppError::file("list", folder, error))?;
     paths.retain(|path| !kept.contains(path));
     Ok(paths)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use trackway_api::home::import::{ImportReport, ImportedRun, SkippedPath};
 use trackway_core::Clock as _;
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_ledger::{
@@ -83,7 +83,7 @@ fn reported(context: &Context, tool: ForeignTool, store: &ForeignStore) -> Impor
 
 /// That a run would have another name here.
 fn renamed(path: &Path, run: &ForeignRun) -> Option<SkippedPath> {
-    let name = Name::renamed(Named::Run, &run.name);
+    let name = Name::renamed(NameKind::Run, &run.name);
     (name.as_str() != run.name).then(|| SkippedPath {
         kind: OmissionKind::Run.to_string(),
         path: path.display().to_string(),

@@ -4,22 +4,23 @@ use std::path::{Path, PathBuf};
 
 use trackway_api::home::tick::DutyAction;
 use trackway_core::text::counted;
-use trackway_core::{Clock as _, RunId, Timestamp};
+use trackway_core::{Clock as _, Timestamp};
 use trackway_engine::error::AppError;
 use trackway_engine::home::changed_at;
+use trackway_engine::ledger_state::run_folders;
 use trackway_engine::{Context, row_copies};
 use trackway_formats::layout::RowCopyKind;
 use trackway_ledger::{DeliveryState, KeptBounds};
 
-use crate::home::done::Done;
-use crate::home::rebuild::{kind_of_copy, run_folders};
+use crate::home::done::DutyReport;
+use crate::home::rebuild::kind_of_copy;
 
 /// Notices that one tick removes, at most; and copies without a row.
 const NOTICES_MAX: u32 = 1_000;
 
 /// Removes what is beyond its bounds, with a sentence for each kind; with `dry_run` nothing is removed.
-pub(super) fn prune(context: &Context, dry_run: bool) -> Result<Done, AppError> {
-    let mut done = Done::default();
+pub(super) fn prune(context: &Context, dry_run: bool) -> Result<DutyReport, AppError> {
+    let mut done = DutyReport::default();
     prune_changes(context, &KeptBounds::CHANGES, dry_run, &mut done)?;
     prune_notices(context, &KeptBounds::NOTICES, dry_run, &mut done)?;
     prune_copies(context, &KeptBounds::NOTICES, dry_run, &mut done)?;
@@ -31,7 +32,7 @@ fn prune_changes(
     context: &Context,
     bounds: &KeptBounds,
     dry_run: bool,
-    done: &mut Done,
+    done: &mut DutyReport,
 ) -> Result<(), AppError> {
     let beyond = context.ledger_read(|ledger| ledger.changes_beyond(bounds))?;
     let Some(count) = beyond.end.checked_sub(beyond.start).filter(|count| *count > 0) else {
@@ -52,7 +53,7 @@ fn prune_notices(
     context: &Context,
     bounds: &KeptBounds,
     dry_run: bool,
-    done: &mut Done,
+    done: &mut DutyReport,
 ) -> Result<(), AppError> {
     let beyond = context.ledger_read(|ledger| ledger.notices_beyond(bounds, NOTICES_MAX))?;
     let mut copy_count = 0;
@@ -79,7 +80,7 @@ fn prune_copies(
     context: &Context,
     bounds: &KeptBounds,
     dry_run: bool,
-    done: &mut Done,
+    done: &mut DutyReport,
 ) -> Result<(), AppError> {
     let left = copies_without_row(context, bounds)?;
     if !dry_run {
@@ -104,7 +105,7 @@ fn copies_without_row(context: &Context, bounds: &KeptBounds) -> Result<Vec<Path
         for path in row_copies::files(&context.home.layout.run(run_id).row_copies()) {
             let is_notice = kind_of_copy(&path) == Some(RowCopyKind::Notice);
             let is_candidate = is_notice && changed_at(&path).is_some_and(is_old);
-            if is_candidate && is_left(context, run_id, &path, &is_old)? {
+            if is_candidate && is_left(context, &path, &is_old)? {
                 found.push(path);
             }
             if found.len() == NOTICES_MAX as usize {
@@ -115,29 +116,20 @@ fn copies_without_row(context: &Context, bounds: &KeptBounds) -> Result<Vec<Path
     Ok(found)
 }
 
-/// Whether the notice of a copy was removed from the ledger: it ended long ago, or it is as old and the ledger, which
-/// has its run, does not have it. A ledger without the run was lost, and the notice is still sent when it is rebuilt. A
-/// copy that cannot be read is left to `verify`.
-fn is_left(
-    context: &Context,
-    run_id: RunId,
-    path: &Path,
-    is_old: &impl Fn(Timestamp) -> bool,
-) -> Result<bool, AppError> {
+/// Whether the notice of a copy was removed from the ledger: it arrived or was given up long ago. The copy of one that waits
+/// stays: of a ledger that was lost, or put back from a backup, it may be all that is left, and a rebuild sends it. A copy
+/// that cannot be read is left to `verify`.
+fn is_left(context: &Context, path: &Path, is_old: &impl Fn(Timestamp) -> bool) -> Result<bool, AppError> {
     let kept = row_copies::read(path).ok().and_then(|rows| rows.notice().ok().flatten());
     let Some((notice, delivery)) = kept else { return Ok(false) };
-    let has_ended = delivery.state != DeliveryState::Waiting;
-    if !is_old(if has_ended { delivery.next_try_at } else { notice.at }) {
+    if delivery.state == DeliveryState::Waiting || !is_old(delivery.next_try_at) {
         return Ok(false);
     }
-    if context.ledger_read(|ledger| ledger.delivery_of(&notice.notice_id))?.is_some() {
-        return Ok(false);
-    }
-    Ok(has_ended || context.ledger_read(|ledger| ledger.run(run_id))?.is_some())
+    Ok(context.ledger_read(|ledger| ledger.delivery_of(&notice.notice_id))?.is_none())
 }
 
 fn remove(context: &Context, path: &Path) -> Result<(), AppError> {
-    context.home.remove(path).map_err(|error| AppError::file("delete", path, &error))
+    context.home.remove(path).map_err(|error| AppError::file("delete", path, error))
 }
 
 const fn was(count: u64) -> &'static str {
@@ -151,38 +143,15 @@ fn removed(what: &str, count: u64, dry_run: bool) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use trackway_core::name::{Name, Named};
-    use trackway_engine::testing::{SETTLES, World};
-    use trackway_ledger::{
-        DeliveryEnd, FeedPage, KeptRows, Ledger, NoticeRow, OutboxRow, RunRow, SubjectKind,
-    };
+    use trackway_core::RunId;
+    use trackway_core::name::{Name, NameKind};
+    use trackway_engine::testing::{SETTLES, World, arrived, notice, posted};
+    use trackway_ledger::{FeedPage, KeptRows, Ledger, NoticeRow, OutboxRow, RunRow};
 
     use super::*;
 
     /// Everything is beyond them.
     const ALL: KeptBounds = KeptBounds { days: 0.0, count: 0 };
-
-    fn notice(run_id: RunId, key: &str) -> NoticeRow {
-        NoticeRow {
-            notice_id: format!("{run_id}:{key}"),
-            subject_kind: SubjectKind::Run,
-            subject_id: run_id.to_string(),
-            project: None,
-            at: run_id.created_at(),
-            about: "end".into(),
-            document_json: json!({}),
-        }
-    }
-
-    fn posted(context: &Context, notice: &NoticeRow) {
-        context.ledger_write(|ledger| ledger.post_notice(notice)).unwrap();
-    }
-
-    fn arrived(context: &Context, notice: &NoticeRow) {
-        let id = &notice.notice_id;
-        assert!(context.ledger_write(|ledger| ledger.take_notice(id, 60.0)).unwrap());
-        context.ledger_write(|ledger| ledger.end_notice(id, &DeliveryEnd::Delivered)).unwrap();
-    }
 
     /// The copy of a notice in a state, last changed long ago.
     fn kept(context: &Context, notice: &NoticeRow, state: DeliveryState) -> PathBuf {
@@ -208,30 +177,32 @@ mod tests {
         let world = World::new(folder.path(), SETTLES);
         let context = world.context();
         let run_id = world.run(&context, "exit 0", "").run_id;
-        let [first, second, waits] = ["end:1", "end:2", "end:3"].map(|key| notice(run_id, key));
-        [&first, &second, &waits].into_iter().for_each(|notice| posted(&context, notice));
+        let [first, second, waits] = ["end:1", "end:2", "end:3"].map(|key| posted(&context, run_id, key));
         [&first, &second].into_iter().for_each(|notice| arrived(&context, notice));
         let copy = kept(&context, &first, DeliveryState::Delivered);
         let newest = context.ledger_read(Ledger::newest_change).unwrap();
         for (dry_run, verb) in [(true, "would be"), (false, "were")] {
-            let mut done = Done::default();
+            let mut done = DutyReport::default();
             prune_changes(&context, &ALL, dry_run, &mut done).unwrap();
             let up_to = newest - 1;
             let said =
                 format!("{up_to} old changes of the change feed (up to number {up_to}) {verb} removed");
-            assert_eq!(done, Done { counts: vec![(DutyAction::ChangesRemoved, up_to)], lines: vec![said] });
+            assert_eq!(
+                done,
+                DutyReport { counts: vec![(DutyAction::ChangesRemoved, up_to)], lines: vec![said] }
+            );
         }
         let answer = context.ledger_read(|ledger| ledger.changes_after(0, None, 10)).unwrap();
         assert_eq!(answer, FeedPage::RemovedUpTo(newest - 1));
         for (dry_run, verb) in [(true, "would be"), (false, "were")] {
             assert!(copy.exists());
-            let mut done = Done::default();
+            let mut done = DutyReport::default();
             prune_notices(&context, &ALL, dry_run, &mut done).unwrap();
             assert_eq!(done.lines, [format!("2 old notices that arrived or were given up {verb} removed")]);
             assert_eq!(done.counts, [(DutyAction::NoticesRemoved, 2), (DutyAction::CopiesRemoved, 1)]);
         }
         assert!(!copy.exists());
-        let mut done = Done::default();
+        let mut done = DutyReport::default();
         prune_notices(&context, &ALL, false, &mut done).unwrap();
         assert_eq!((done.lines.len(), done.counts[0].1), (0, 0));
         assert!(!known(&context, &first) && known(&context, &waits));
@@ -245,58 +216,48 @@ mod tests {
         let world = World::new(folder.path(), SETTLES);
         let context = world.context();
         let elsewhere = RunId::new(&context.ids);
-        let name = Name::renamed(Named::Run, "theirs");
+        let name = Name::renamed(NameKind::Run, "theirs");
         let run = RunRow::planned(elsewhere, &name, "c", json!({}), context.clock.now());
         context.ledger_write(|ledger| ledger.insert_run(&run, &[])).unwrap();
-        let [ended, waits] = ["end:1", "end:2"].map(|key| notice(elsewhere, key));
-        [&ended, &waits].into_iter().for_each(|notice| posted(&context, notice));
+        let [ended, waits] = ["end:1", "end:2"].map(|key| posted(&context, elsewhere, key));
         arrived(&context, &ended);
-        let mut done = Done::default();
+        let mut done = DutyReport::default();
         prune_notices(&context, &ALL, false, &mut done).unwrap();
         assert_eq!(done.counts, [(DutyAction::NoticesRemoved, 1), (DutyAction::CopiesRemoved, 0)]);
         assert!(!known(&context, &ended) && known(&context, &waits));
         assert!(!context.home.layout.run(elsewhere).folder().exists());
     }
 
-    /// Proves that a copy goes here some time after its notice ended, although another home removed the row; that one
-    /// which waited goes where the ledger has its run; and that copies stay that are young, have a row, or are all that
-    /// is left of a ledger that was lost.
+    /// Proves that a copy goes here some time after its notice ended, although another home removed the row; and that copies
+    /// stay that are young, have a row, or are of a notice that waits, whether the ledger has its run or not.
     #[test]
     fn copies_go_whose_rows_another_home_removed() {
         let folder = tempfile::tempdir().unwrap();
         let world = World::new(folder.path(), SETTLES);
         let context = world.context();
         let run_id = world.run(&context, "exit 0", "").run_id;
-        let [ended, waited, has_row] = ["end:1", "end:2", "end:3"].map(|key| notice(run_id, key));
+        let [ended, waits] = ["end:1", "end:2"].map(|key| notice(run_id, key));
+        let has_row = posted(&context, run_id, "end:3");
         let of_lost = notice(RunId::new(&context.ids), "end:1");
-        posted(&context, &has_row);
-        let goes = [
-            kept(&context, &ended, DeliveryState::Delivered),
-            kept(&context, &waited, DeliveryState::Waiting),
-        ];
+        let goes = [kept(&context, &ended, DeliveryState::Delivered)];
         let stays = [
+            kept(&context, &waits, DeliveryState::Waiting),
             kept(&context, &has_row, DeliveryState::Waiting),
             kept(&context, &of_lost, DeliveryState::Waiting),
         ];
-        let found = |days: f64| {
-            let mut paths = copies_without_row(&context, &KeptBounds { days, count: 0 }).unwrap();
-            paths.sort();
-            paths
-        };
+        let found = |days: f64| copies_without_row(&context, &KeptBounds { days, count: 0 }).unwrap();
         // Ids are of the clock of this machine, and not of that of the test.
         let behind = run_id.created_at().as_micros() - context.clock.now().as_micros();
         world.clock.advance_micros(behind);
         world.advance_days(89);
         assert_eq!(found(90.0), Vec::<PathBuf>::new());
         world.advance_days(2);
-        let mut expected = goes.to_vec();
-        expected.sort();
-        assert_eq!(found(90.0), expected);
+        assert_eq!(found(90.0), goes);
         for dry_run in [true, false] {
             assert!(goes.iter().all(|path| path.exists()));
-            let mut done = Done::default();
+            let mut done = DutyReport::default();
             prune_copies(&context, &KeptBounds::NOTICES, dry_run, &mut done).unwrap();
-            assert_eq!(done.counts, [(DutyAction::CopiesRemoved, 2)]);
+            assert_eq!(done.counts, [(DutyAction::CopiesRemoved, 1)]);
         }
         assert!(stays.iter().all(|path| path.exists()) && !goes.iter().any(|path| path.exists()));
     }

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_api::home::doctor::{LedgerState, RebuiltLedger};
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::text::counted;
 use trackway_core::{AttemptId, EvaluationId, LaunchKind, RunId, Rung};
 use trackway_engine::checkpoints::mirror_run;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
-use trackway_engine::ledger_state::{self, REBUILDING_SUFFIX, attempt_folders};
+use trackway_engine::ledger_state::{self, REBUILDING_SUFFIX, attempt_folders, run_folders};
 use trackway_engine::run::StoredJob;
-use trackway_engine::run::lock::RunLock;
+use trackway_engine::run_lock::RunLock;
 use trackway_engine::{Context, Dependencies, Request, row_copies};
 use trackway_files::unlink;
 use trackway_formats::layout::{RowCopy, RowCopyKind};
@@ -78,7 +78,7 @@ fn replace(
     for part in parts(&beside) {
         match unlink(&part) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(AppError::file("delete", &part, &error));
+                return Err(AppError::file("delete", &part, error));
             }
             _ => {}
         }
@@ -133,7 +133,7 @@ fn fill(
     let location = ledger.location();
     if ledger.is_empty()? {
         let why = failed.first().cloned().unwrap_or_else(|| "no reason is known".into());
-        return Err(AppError::new(ErrorKind::Integrity, format!("no run could be restored: {why}")));
+        return Err(AppError::new(ErrorKind::Integrity, "no run could be restored").because(why));
     }
     drop(ledger);
     // Everything else is in the attempts' folders, and is sealed as after any crash.
@@ -143,7 +143,7 @@ fn fill(
     for run_id in runs {
         let followed =
             context.run_by_id(*run_id).and_then(|run| mirror_run(&context, &run, &BTreeMap::new()));
-        failed.extend(followed.err().map(|error| format!("the checkpoints of {run_id}: {}", error.message)));
+        failed.extend(followed.err().map(|error| format!("the checkpoints of {run_id}: {error}")));
     }
     keep_receipts(&context, &mut failed, &mut missing)?;
     keep_missing_of_all(&context)?;
@@ -185,7 +185,7 @@ fn keep_receipts(
                 "{attempt_id}: the hashes of its files at the seal; the copy of its receipt was missing and is written again from the ledger"
             )),
             Ok(false) => {}
-            Err(error) => failed.push(format!("{attempt_id}: its receipt was not kept: {}", error.message)),
+            Err(error) => failed.push(format!("{attempt_id}: its receipt was not kept: {error}")),
         }
     }
     Ok(())
@@ -386,7 +386,7 @@ fn run_of(run_id: RunId, job: &StoredJob) -> serde_json::Result<RunRow> {
     let created_at = run_id.created_at();
     let mut run = RunRow::planned(
         run_id,
-        &Name::renamed(Named::Run, &plan.run.name),
+        &Name::renamed(NameKind::Run, &plan.run.name),
         &job.config_sha256,
         serde_json::to_value(plan)?,
         created_at,
@@ -422,30 +422,31 @@ fn number_of(path: &Path) -> u32 {
     attempts.first().map_or(u32::MAX, |attempt| attempt.attempt_number)
 }
 
-/// The runs with a folder in the home, oldest first.
-pub(super) fn run_folders(home: &Home) -> Vec<RunId> {
-    let entries = std::fs::read_dir(home.layout.runs()).into_iter().flatten().flatten();
-    let mut found: Vec<RunId> =
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    found.sort_by_key(ToString::to_string);
-    found
+fn lock_all(home: &Home, runs: &[RunId]) -> Result<Vec<RunLock>, AppError> {
+    let mut locks = Vec::with_capacity(runs.len());
+    for run_id in runs {
+        let files = home.layout.run(*run_id);
+        let lock =
+            RunLock::try_take(&files).map_err(|error| AppError::file("lock", files.folder(), error))?;
+        let Some(lock) = lock else {
+            // They would be taken for those of other processes.
+            drop(locks);
+            return Err(supervised(home, *run_id));
+        };
+        lock.note_rebuild();
+        locks.push(lock);
+    }
+    Ok(locks)
 }
 
-fn lock_all(home: &Home, runs: &[RunId]) -> Result<Vec<RunLock>, AppError> {
-    runs.iter()
-        .map(|run_id| {
-            let files = home.layout.run(*run_id);
-            let lock =
-                RunLock::try_take(&files).map_err(|error| AppError::file("lock", files.folder(), &error))?;
-            lock.ok_or_else(|| {
-                AppError::new(
-                    ErrorKind::Locked,
-                    format!("run {run_id} has a supervisor, which has the old ledger open"),
-                )
-                .hint("wait until it ends, or end it: its attempt keeps running, and `trackway resume` reattaches to it")
-            })
-        })
-        .collect()
+/// That a supervisor has the ledger open, with all of them and how they are ended.
+fn supervised(home: &Home, run_id: RunId) -> AppError {
+    let message = format!("run {run_id} has a supervisor, which has the old ledger open");
+    let error = AppError::new(ErrorKind::Locked, message);
+    ledger_state::supervisor_hints(home)
+        .into_iter()
+        .fold(error, AppError::hint)
+        .hint("or wait until it ends; then again: trackway doctor rebuild")
 }
 
 /// A SQLite file and what SQLite keeps beside it.
@@ -460,7 +461,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), AppError> {
-    std::fs::rename(from, to).map_err(|error| AppError::file("rename", from, &error))
+    std::fs::rename(from, to).map_err(|error| AppError::file("rename", from, error))
 }
 
 #[cfg(test)]

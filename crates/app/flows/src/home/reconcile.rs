@@ -3,9 +3,9 @@
 use trackway_core::LaunchKind;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_engine::run::lock::RunLock;
 use trackway_engine::run::supervision::{SupervisionClaim, is_supervised};
 use trackway_engine::run::{self, has_ended, seal};
+use trackway_engine::run_lock::RunLock;
 use trackway_ledger::AttemptRow;
 
 use crate::evaluation::evaluate;

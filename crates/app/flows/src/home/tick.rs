@@ -16,7 +16,7 @@ use trackway_launch::MachineIdentity;
 use trackway_ledger::{ApprovalRow, DutyAnswer, EventRow, Subject, SubjectEventRow, SubjectKind};
 
 use crate::checkpoints::checkpoints;
-use crate::home::done::Done;
+use crate::home::done::DutyReport;
 use crate::home::{prune, reconcile};
 
 /// What the events of a tick come from.
@@ -41,7 +41,7 @@ pub fn tick(context: &Context, dry_run: bool) -> Result<TickReport, AppError> {
 /// This process, for people and for the ledger.
 fn holder(context: &Context) -> Result<String, AppError> {
     let machine = MachineIdentity::current()
-        .map_err(|error| AppError::fault("this machine cannot be identified", &error))?;
+        .map_err(|error| AppError::fault("this machine cannot be identified", error))?;
     Ok(format!("`{}`, process {}, {:032x}", machine.host, std::process::id(), context.ids.next_ulid()))
 }
 
@@ -89,7 +89,7 @@ fn carried_out(
             let outcome = if dry_run { DutyOutcome::Due } else { DutyOutcome::Done };
             (outcome, counts_of(name, &done.counts), done.lines, None)
         }
-        Err(error) => (DutyOutcome::Failed, Vec::new(), Vec::new(), Some(error.message)),
+        Err(error) => (DutyOutcome::Failed, Vec::new(), Vec::new(), Some(error.to_string())),
     };
     let mut next_seconds = None;
     if !dry_run {
@@ -109,7 +109,7 @@ fn counts_of(name: DutyName, counted: &[(DutyAction, u64)]) -> Vec<DutyCount> {
     name.actions().iter().map(|action| DutyCount { action: *action, count: count(*action) }).collect()
 }
 
-fn reap(context: &Context, dry_run: bool) -> Result<Done, AppError> {
+fn reap(context: &Context, dry_run: bool) -> Result<DutyReport, AppError> {
     let reconciled = match dry_run {
         true => reconcile::ended_without_supervisor(context)?,
         false => reconcile::reconcile(context)?,
@@ -118,11 +118,11 @@ fn reap(context: &Context, dry_run: bool) -> Result<Done, AppError> {
         (DutyAction::AttemptsSealed, reconciled.sealed_count),
         (DutyAction::EvaluationsEnded, reconciled.ended_count),
     ];
-    Ok(Done { counts, lines: reconciled.lines })
+    Ok(DutyReport { counts, lines: reconciled.lines })
 }
 
 /// First the copies: what is delivered then is kept as such.
-fn deliver(context: &Context, dry_run: bool) -> Result<Done, AppError> {
+fn deliver(context: &Context, dry_run: bool) -> Result<DutyReport, AppError> {
     let copy_count = keep_waiting_notices(context, dry_run)?;
     let delivered = notify::deliver_due(context, dry_run)?;
     let counts = vec![
@@ -131,11 +131,11 @@ fn deliver(context: &Context, dry_run: bool) -> Result<Done, AppError> {
         (DutyAction::NoticesGivenUp, delivered.given_up_count),
         (DutyAction::CopiesWritten, copy_count),
     ];
-    Ok(Done { counts, lines: delivered.lines })
+    Ok(DutyReport { counts, lines: delivered.lines })
 }
 
 /// Writes down which approvals have ended, once each.
-fn end_approvals(context: &Context, dry_run: bool) -> Result<Done, AppError> {
+fn end_approvals(context: &Context, dry_run: bool) -> Result<DutyReport, AppError> {
     let (mut count, mut lines) = (0, Vec::new());
     for model in context.ledger_read(trackway_ledger::Ledger::models)? {
         let approvals = context.ledger_read(|ledger| ledger.approvals_of_model(&model.model))?;
@@ -150,7 +150,7 @@ fn end_approvals(context: &Context, dry_run: bool) -> Result<Done, AppError> {
             count += 1;
         }
     }
-    Ok(Done { counts: vec![(DutyAction::ApprovalsExpired, count)], lines })
+    Ok(DutyReport { counts: vec![(DutyAction::ApprovalsExpired, count)], lines })
 }
 
 /// The events of approvals that have ended and of which none is known.
@@ -178,7 +178,7 @@ fn ended(approvals: &[ApprovalRow], known: &[SubjectEventRow], now: Timestamp) -
 
 /// Takes the pins away whose time is over, of the runs of this home. A run whose checkpoints cannot be read is named,
 /// and the others follow.
-fn end_pins(context: &Context, dry_run: bool) -> Result<Done, AppError> {
+fn end_pins(context: &Context, dry_run: bool) -> Result<DutyReport, AppError> {
     let (mut count, mut lines) = (0, Vec::new());
     for run_id in context.ledger_read(trackway_ledger::Ledger::runs_with_pins)? {
         if context.home.layout.run(run_id).folder().is_dir() {
@@ -187,11 +187,11 @@ fn end_pins(context: &Context, dry_run: bool) -> Result<Done, AppError> {
                     count += expired.len() as u64;
                     lines.extend(expired.iter().map(|pin| pin_sentence(run_id, &pin.name, dry_run)));
                 }
-                Err(error) => lines.push(format!("run {run_id}: {}", error.message)),
+                Err(error) => lines.push(format!("run {run_id}: {error}")),
             }
         }
     }
-    Ok(Done { counts: vec![(DutyAction::PinsRemoved, count)], lines })
+    Ok(DutyReport { counts: vec![(DutyAction::PinsRemoved, count)], lines })
 }
 
 fn pin_sentence(run_id: RunId, name: &str, dry_run: bool) -> String {

@@ -2,6 +2,7 @@
 //! outputs, artifacts, sources, kept bytes of data; and compares the rows of checkpoints with their logs, and rows with
 //! the copies that are kept of them. What none of this proves is named.
 
+mod checkpoints;
 mod copies;
 
 use std::cell::RefCell;
@@ -9,23 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use trackway_api::home::verify::{Differing, SealedKind, VerifiedKind, VerifyReport};
-use trackway_checkpoint::doctor::log_errors;
-use trackway_checkpoint::verify_copy;
-use trackway_core::{AttemptId, CheckpointState, Clock as _, RunId};
+use trackway_core::{AttemptId, Clock as _, RunId};
 use trackway_data::snapshot::{SnapshotId, SnapshotStore};
 use trackway_engine::capture::named_files::blake3_of_whole;
 use trackway_engine::capture::sources::{self, AttemptSource};
-use trackway_engine::checkpoints::stale_rows;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::file_digest::file_sha256;
 use trackway_engine::{Context, attempt_files, row_copies};
+use trackway_formats::EventKind;
 use trackway_formats::layout::RowCopy;
-use trackway_formats::{EventKind, sha256_hex};
-use trackway_ledger::{
-    AttemptRow, CheckedReceipt, CheckpointRow, EvaluationRow, KeptRows, Ledger, UnreadableRow, unproved,
-};
+use trackway_ledger::{AttemptRow, CheckedReceipt, EvaluationRow, KeptRows, Ledger, UnreadableRow, unproved};
 use trackway_tables::pass::UNWATCHED;
 
+use self::checkpoints::checkpoints;
 use crate::data::snapshot::store;
 use crate::evaluation::gates;
 
@@ -50,21 +47,19 @@ const OF_FILES: &str = "files, and rows of which a copy is kept (`trackway verif
 
 /// Differences that are listed.
 pub const LISTED_MAX: usize = 1_000;
-/// The file of a checkpoint's manifest.
-const MANIFEST: &str = trackway_formats::checkpoint_manifest::MANIFEST_FILE_NAME;
 
 /// How far it is: a kind, and how many of it were looked at.
 pub type Watching<'w> = dyn Fn(SealedKind, u64) + 'w;
 
 /// What was found so far.
-struct Found<'w> {
+struct VerifyFindings<'w> {
     watching: &'w Watching<'w>,
     kinds: BTreeMap<SealedKind, VerifiedKind>,
     differs: Vec<Differing>,
 }
 
 /// One thing that was looked at.
-enum Looked {
+enum ItemVerdict {
     Holds,
     Differs(String),
     Open,
@@ -91,7 +86,7 @@ pub fn verify(
     watching: &Watching<'_>,
 ) -> Result<VerifyReport, AppError> {
     let began = context.clock.monotonic_micros();
-    let mut found = Found { watching, kinds: BTreeMap::new(), differs: Vec::new() };
+    let mut found = VerifyFindings { watching, kinds: BTreeMap::new(), differs: Vec::new() };
     let attempts = receipts(context, run, depth, &mut found)?;
     let named = evaluations(context, run, depth, &mut found)?;
     gate_receipts(context, run, &mut found)?;
@@ -128,7 +123,7 @@ fn not_covered(run: Option<RunId>, depth: Depth) -> Vec<String> {
 fn receipt_without_copy(
     context: &Context,
     checked: CheckedReceipt,
-    found: &mut Found<'_>,
+    found: &mut VerifyFindings<'_>,
 ) -> Result<(), AppError> {
     let CheckedReceipt { attempt_id, run_id, .. } = checked;
     let path = context.home.layout.run(run_id).row_copy(RowCopy::Receipt(attempt_id));
@@ -141,12 +136,14 @@ fn receipt_without_copy(
 
 /// A copy that is gone took the hashes of the attempt's files with it: one deleted file must not hide that others were changed. Where the
 /// files were deleted on purpose there is nothing to hide.
-fn lost_receipt(context: &Context, attempt_id: AttemptId) -> Result<Looked, AppError> {
+fn lost_receipt(context: &Context, attempt_id: AttemptId) -> Result<ItemVerdict, AppError> {
     let row = context.ledger_read(|ledger| ledger.attempt(attempt_id))?;
-    let Some(row) = row.filter(|row| was_launched_here(context, row)) else { return Ok(Looked::Unknown) };
+    let Some(row) = row.filter(|row| was_launched_here(context, row)) else {
+        return Ok(ItemVerdict::Unknown);
+    };
     Ok(match was_cleared(context, &row)? {
-        true => Looked::Unknown,
-        false => Looked::Differs(
+        true => ItemVerdict::Unknown,
+        false => ItemVerdict::Differs(
             "it is missing: nothing shows whether the logs and records of the attempt are what was sealed. \
              `trackway doctor rebuild` writes it again from the ledger, without the hashes of these files"
                 .into(),
@@ -181,13 +178,13 @@ fn was_cleared(context: &Context, row: &AttemptRow) -> Result<bool, AppError> {
 }
 
 /// That an evaluation that ended has no copy. One without a folder here was made in another home, or was deleted with `trackway gc`.
-fn evaluation_without_copy(context: &Context, row: &EvaluationRow, found: &mut Found<'_>) {
+fn evaluation_without_copy(context: &Context, row: &EvaluationRow, found: &mut VerifyFindings<'_>) {
     let (layout, id) = (&context.home.layout, &row.evaluation_id);
     let path = layout.run(row.run_id).row_copy(RowCopy::Evaluation(id));
     if is_of_here(context, row.run_id) && !path.exists() {
         let looked = match layout.evaluation(id).folder().is_dir() {
-            true => Looked::Differs("it is missing".into()),
-            false => Looked::Unknown,
+            true => ItemVerdict::Differs("it is missing".into()),
+            false => ItemVerdict::Unknown,
         };
         found.take(SealedKind::Kept, row.run_id, &layout.below(&path), looked);
     }
@@ -203,7 +200,7 @@ fn receipts(
     context: &Context,
     run: Option<RunId>,
     depth: Depth,
-    found: &mut Found<'_>,
+    found: &mut VerifyFindings<'_>,
 ) -> Result<Vec<(AttemptId, RunId)>, AppError> {
     let all = RefCell::new(Vec::new());
     context.ledger_read(|ledger| {
@@ -235,11 +232,11 @@ fn receipts(
     Ok(attempts)
 }
 
-fn of_digest(holds: Option<bool>) -> Looked {
+fn of_digest(holds: Option<bool>) -> ItemVerdict {
     match holds {
-        Some(true) => Looked::Holds,
-        Some(false) => Looked::Differs("its rows hash to another digest than was sealed".into()),
-        None => Looked::Open,
+        Some(true) => ItemVerdict::Holds,
+        Some(false) => ItemVerdict::Differs("its rows hash to another digest than was sealed".into()),
+        None => ItemVerdict::Open,
     }
 }
 
@@ -248,7 +245,7 @@ fn evaluations(
     context: &Context,
     run: Option<RunId>,
     depth: Depth,
-    found: &mut Found<'_>,
+    found: &mut VerifyFindings<'_>,
 ) -> Result<BTreeSet<String>, AppError> {
     let mut after = String::new();
     let mut named = BTreeSet::new();
@@ -277,22 +274,22 @@ fn evaluations(
 }
 
 /// Rows that cannot be read differ; a ledger that does not answer is an error.
-fn unreadable_or(error: AppError) -> Result<Looked, AppError> {
+fn unreadable_or(error: AppError) -> Result<ItemVerdict, AppError> {
     match error.kind {
         ErrorKind::Unavailable | ErrorKind::Locked | ErrorKind::Cancelled => Err(error),
-        _ => Ok(Looked::Differs(format!("its rows cannot be read: {}", error.message))),
+        _ => Ok(ItemVerdict::Differs(format!("its rows cannot be read: {error}"))),
     }
 }
 
 /// The rows that an evaluator wrote; `None`: none are kept.
-fn outputs(context: &Context, row: &EvaluationRow) -> Option<Looked> {
+fn outputs(context: &Context, row: &EvaluationRow) -> Option<ItemVerdict> {
     let (location, expected) = (row.raw_outputs_location.as_ref()?, row.raw_outputs_sha256.as_ref()?);
     let path = context.home.folder().join(location);
     Some(match file_sha256(&path) {
-        Ok((sha256, _)) if sha256 == *expected => Looked::Holds,
-        Ok(_) => Looked::Differs(format!("`{location}` has other bytes than were evaluated")),
-        Err(_) if !is_of_here(context, row.run_id) => Looked::Unknown,
-        Err(error) => Looked::Differs(format!("`{location}` cannot be read: {error}")),
+        Ok((sha256, _)) if sha256 == *expected => ItemVerdict::Holds,
+        Ok(_) => ItemVerdict::Differs(format!("`{location}` has other bytes than were evaluated")),
+        Err(_) if !is_of_here(context, row.run_id) => ItemVerdict::Unknown,
+        Err(error) => ItemVerdict::Differs(format!("`{location}` cannot be read: {error}")),
     })
 }
 
@@ -300,7 +297,7 @@ fn outputs(context: &Context, row: &EvaluationRow) -> Option<Looked> {
 fn unnamed_outputs(
     context: &Context,
     named: &BTreeSet<String>,
-    found: &mut Found<'_>,
+    found: &mut VerifyFindings<'_>,
 ) -> Result<(), AppError> {
     let layout = &context.home.layout;
     let entries = std::fs::read_dir(layout.evaluation_outputs()).into_iter().flatten().flatten();
@@ -311,9 +308,9 @@ fn unnamed_outputs(
         let Some(expected) = hash_in_name(&path).filter(|_| !named.contains(&location)) else { continue };
         context.request.check_cancelled()?;
         let looked = match file_sha256(&path) {
-            Ok((sha256, _)) if sha256 == expected => Looked::Holds,
-            Ok(_) => Looked::Differs("its name is the hash of other bytes".into()),
-            Err(error) => Looked::Differs(format!("it cannot be read: {error}")),
+            Ok((sha256, _)) if sha256 == expected => ItemVerdict::Holds,
+            Ok(_) => ItemVerdict::Differs("its name is the hash of other bytes".into()),
+            Err(error) => ItemVerdict::Differs(format!("it cannot be read: {error}")),
         };
         found.take(SealedKind::Outputs, None::<RunId>, &location, looked);
     }
@@ -325,7 +322,11 @@ fn hash_in_name(path: &Path) -> Option<&str> {
     (name.len() == 64 && name.bytes().all(|digit| digit.is_ascii_hexdigit())).then_some(name)
 }
 
-fn gate_receipts(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Result<(), AppError> {
+fn gate_receipts(
+    context: &Context,
+    run: Option<RunId>,
+    found: &mut VerifyFindings<'_>,
+) -> Result<(), AppError> {
     let mut after = String::new();
     loop {
         let page = context.ledger_read(|ledger| ledger.gate_receipts_after(run, &after))?;
@@ -334,54 +335,14 @@ fn gate_receipts(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -
         page.unreadable.into_iter().for_each(|row| found.unreadable(SealedKind::Gates, row));
         for row in page.rows {
             let looked = match gates::digest_of(&row) == row.gate_receipt_id {
-                true => Looked::Holds,
-                false => {
-                    Looked::Differs("its verdicts and evidence hash to another digest than its id".into())
-                }
+                true => ItemVerdict::Holds,
+                false => ItemVerdict::Differs(
+                    "its verdicts and evidence hash to another digest than its id".into(),
+                ),
             };
             found.take(SealedKind::Gates, row.run_id, &row.gate_receipt_id, looked);
         }
     }
-}
-
-fn checkpoints(
-    context: &Context,
-    run: Option<RunId>,
-    depth: Depth,
-    found: &mut Found<'_>,
-) -> Result<(), AppError> {
-    let mut after = Default::default();
-    let mut mirrored = BTreeSet::new();
-    loop {
-        let (rows, unreadable, last) = context.ledger_read(|ledger| ledger.checkpoints_after(run, &after))?;
-        let Some(last) = last else { return unmirrored(context, run, &mirrored, found) };
-        after = last;
-        unreadable.into_iter().for_each(|row| found.unreadable(SealedKind::Manifest, row));
-        for row in &rows {
-            if mirrored.insert(row.run_id.to_string()) {
-                mirror(context, row.run_id, found)?;
-            }
-            let Some(looked) = manifest(context, row) else { continue };
-            let holds = matches!(looked, Looked::Holds);
-            found.take(SealedKind::Manifest, row.run_id, &row.object_prefix, looked);
-            if holds && depth == Depth::Files {
-                context.request.check_cancelled()?;
-                found.take(SealedKind::Weights, row.run_id, &row.object_prefix, weights(context, row));
-            }
-        }
-    }
-}
-
-/// Checkpoints that are here and of which the ledger has no row.
-fn unmirrored(
-    context: &Context,
-    run: Option<RunId>,
-    mirrored: &BTreeSet<String>,
-    found: &mut Found<'_>,
-) -> Result<(), AppError> {
-    let runs = runs_in(&context.home.layout.checkpoints(), run);
-    let mut runs = runs.into_iter().filter(|run_id| !mirrored.contains(&run_id.to_string()));
-    runs.try_for_each(|run_id| mirror(context, run_id, found))
 }
 
 /// The runs with a folder of their name in this one, all or this one.
@@ -393,20 +354,11 @@ fn runs_in(folder: &Path, run: Option<RunId>) -> Vec<RunId> {
     runs
 }
 
-/// Every file of a checkpoint, by its manifest.
-fn weights(context: &Context, row: &CheckpointRow) -> Looked {
-    let folder = context.home.folder().join(&row.location).join(&row.object_prefix);
-    match verify_copy(&folder, row.manifest_sha256.as_deref().unwrap_or_default()) {
-        Ok(()) => Looked::Holds,
-        Err(defect) => Looked::Differs(format!("a file in `{}`: {defect}", folder.display())),
-    }
-}
-
 /// Artifacts whose attempt has its folder here: `trackway gc` keeps them with it.
 fn artifacts(
     context: &Context,
     attempts: &[(AttemptId, RunId)],
-    found: &mut Found<'_>,
+    found: &mut VerifyFindings<'_>,
 ) -> Result<(), AppError> {
     for (attempt_id, run_id) in attempts {
         let folder = context.home.layout.attempt(*attempt_id).artifacts();
@@ -425,7 +377,7 @@ fn artifacts(
             context.request.check_cancelled()?;
             let looked = match folder.is_dir() {
                 true => of_file(&folder.join(&blake3), &blake3),
-                false => Looked::Unknown,
+                false => ItemVerdict::Unknown,
             };
             found.take(SealedKind::Artifact, *run_id, &format!("{attempt_id}/{blake3}"), looked);
         }
@@ -433,28 +385,28 @@ fn artifacts(
     Ok(())
 }
 
-fn of_file(path: &Path, blake3: &str) -> Looked {
+fn of_file(path: &Path, blake3: &str) -> ItemVerdict {
     match blake3_of_whole(path) {
-        Ok(found) if found == blake3 => Looked::Holds,
-        Ok(_) => Looked::Differs("it has other bytes than were kept".into()),
-        Err(error) => Looked::Differs(format!("it cannot be read: {error}")),
+        Ok(found) if found == blake3 => ItemVerdict::Holds,
+        Ok(_) => ItemVerdict::Differs("it has other bytes than were kept".into()),
+        Err(error) => ItemVerdict::Differs(format!("it cannot be read: {error}")),
     }
 }
 
 fn kept_sources(
     context: &Context,
     attempts: &[(AttemptId, RunId)],
-    found: &mut Found<'_>,
+    found: &mut VerifyFindings<'_>,
 ) -> Result<(), AppError> {
     for (attempt_id, run_id) in attempts {
         context.request.check_cancelled()?;
         let path = context.home.layout.attempt_source(*attempt_id);
         let Ok(bytes) = std::fs::read(&path) else { continue };
         let looked = match serde_json::from_slice::<AttemptSource>(&bytes) {
-            Err(error) => Looked::Differs(format!("`{}` is damaged: {error}", path.display())),
+            Err(error) => ItemVerdict::Differs(format!("`{}` is damaged: {error}", path.display())),
             Ok(source) => match sources::differences(&context.home.layout, &source).first() {
-                None => Looked::Holds,
-                Some((path, why)) => Looked::Differs(format!("`{}`: {why}", path.display())),
+                None => ItemVerdict::Holds,
+                Some((path, why)) => ItemVerdict::Differs(format!("`{}`: {why}", path.display())),
             },
         };
         found.take(SealedKind::Source, *run_id, &attempt_id.to_string(), looked);
@@ -463,7 +415,7 @@ fn kept_sources(
 }
 
 /// The rows that the home keeps copies of.
-fn kept_rows(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Result<(), AppError> {
+fn kept_rows(context: &Context, run: Option<RunId>, found: &mut VerifyFindings<'_>) -> Result<(), AppError> {
     let layout = &context.home.layout;
     for run_id in runs_in(&layout.runs(), run) {
         for path in row_copies::files(&layout.run(run_id).row_copies()) {
@@ -487,7 +439,7 @@ fn kept_rows(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Re
         }
         for model in context.ledger_read(|ledger| ledger.models_without_change())? {
             let why = "its state is not that after its newest change".into();
-            found.take(SealedKind::Kept, None::<RunId>, &model, Looked::Differs(why));
+            found.take(SealedKind::Kept, None::<RunId>, &model, ItemVerdict::Differs(why));
         }
     }
     Ok(())
@@ -498,13 +450,15 @@ fn kept_file(
     context: &Context,
     run_id: Option<RunId>,
     path: &Path,
-    found: &mut Found<'_>,
+    found: &mut VerifyFindings<'_>,
 ) -> Result<KeptRows, AppError> {
     let (rows, looked) = match row_copies::read(path) {
-        Err(error) => (KeptRows::default(), Looked::Differs(format!("it cannot be read: {error}"))),
+        Err(error) => (KeptRows::default(), ItemVerdict::Differs(format!("it cannot be read: {error}"))),
         Ok(rows) => {
             let looked = match context.ledger_read(|ledger| ledger.differences(&rows)) {
-                Ok(differences) => differences.into_iter().next().map_or(Looked::Holds, Looked::Differs),
+                Ok(differences) => {
+                    differences.into_iter().next().map_or(ItemVerdict::Holds, ItemVerdict::Differs)
+                }
                 Err(error) => unreadable_or(error)?,
             };
             (rows, looked)
@@ -519,10 +473,10 @@ fn attempt_files(
     context: &Context,
     run_id: RunId,
     (path, rows): (&Path, &KeptRows),
-    found: &mut Found<'_>,
+    found: &mut VerifyFindings<'_>,
 ) -> Result<(), AppError> {
     if rows.is_later() {
-        found.take(SealedKind::Files, run_id, &context.home.layout.below(path), Looked::Unknown);
+        found.take(SealedKind::Files, run_id, &context.home.layout.below(path), ItemVerdict::Unknown);
     }
     for (path, blake3) in rows.files() {
         context.request.check_cancelled()?;
@@ -533,7 +487,7 @@ fn attempt_files(
 }
 
 /// Snapshots of data: whether what they say has the hash that is their id, and the bytes of those that keep them.
-fn snapshots(context: &Context, found: &mut Found<'_>) -> Result<(), AppError> {
+fn snapshots(context: &Context, found: &mut VerifyFindings<'_>) -> Result<(), AppError> {
     let store = store(&context.home);
     for id in store.ids() {
         context.request.check_cancelled()?;
@@ -542,9 +496,9 @@ fn snapshots(context: &Context, found: &mut Found<'_>) -> Result<(), AppError> {
     Ok(())
 }
 
-fn snapshot(store: &SnapshotStore, id: &SnapshotId) -> Looked {
+fn snapshot(store: &SnapshotStore, id: &SnapshotId) -> ItemVerdict {
     let snapshot = match store.snapshot(id) {
-        Err(error) => return Looked::Differs(error.to_string()),
+        Err(error) => return ItemVerdict::Differs(error.to_string()),
         Ok(snapshot) => snapshot,
     };
     if store.has_bytes(id) {
@@ -556,102 +510,28 @@ fn snapshot(store: &SnapshotStore, id: &SnapshotId) -> Looked {
             }
         };
         if let Some(why) = fault {
-            return Looked::Differs(why);
+            return ItemVerdict::Differs(why);
         }
     }
     // Of paths that are not UTF-8 the hash cannot be made again.
-    snapshot.content_sha256().map_or(Looked::Unknown, |_| Looked::Holds)
+    snapshot.content_sha256().map_or(ItemVerdict::Unknown, |_| ItemVerdict::Holds)
 }
 
-/// The rows of a run's checkpoints against their logs.
-fn mirror(context: &Context, run_id: RunId, found: &mut Found<'_>) -> Result<(), AppError> {
-    let run = match context.run_by_id(run_id) {
-        Ok(run) => run,
-        Err(error) => {
-            let looked = unreadable_or(error)?;
-            found.take(SealedKind::Mirror, run_id, &run_id.to_string(), looked);
-            return Ok(());
-        }
-    };
-    let errors = log_faults(context, run_id);
-    if !errors.is_empty() {
-        let id = run_id.to_string();
-        found.differs_in(SealedKind::Mirror, run_id, errors.into_iter().map(|why| (id.clone(), why)));
-        return Ok(());
-    }
-    match stale_rows(context, &run) {
-        Ok(None) => found.take(SealedKind::Mirror, run_id, &run_id.to_string(), Looked::Unknown),
-        Ok(Some(mut stale)) => {
-            // The log moves on while the rows of a run that has not ended are compared; what it lacks it never gets again.
-            let is_open = !run.state.is_final();
-            stale.retain(|(_, is_lost)| !is_open || *is_lost);
-            if stale.is_empty() {
-                let looked = if is_open { Looked::Open } else { Looked::Holds };
-                found.take(SealedKind::Mirror, run_id, &run_id.to_string(), looked);
-                return Ok(());
-            }
-            let faults = stale.into_iter().map(|(row, _)| {
-                let why = format!("the log of its root says `{}`, and the ledger another thing", row.state);
-                (row.object_prefix, why)
-            });
-            found.differs_in(SealedKind::Mirror, run_id, faults);
-        }
-        Err(error) => {
-            let why = format!("the log of its checkpoints: {}", error.message);
-            found.take(SealedKind::Mirror, run_id, &run_id.to_string(), Looked::Differs(why));
-        }
-    }
-    Ok(())
-}
-
-/// What is wrong with the logs of a run's checkpoints: readers end at an entry that is damaged or gone, and see nothing after it.
-fn log_faults(context: &Context, run_id: RunId) -> Vec<String> {
-    let entries = std::fs::read_dir(context.home.layout.checkpoints().join(run_id.to_string()));
-    let mut roots: Vec<PathBuf> = entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    roots.retain(|root| root.is_dir());
-    roots.sort_unstable();
-    let of_root = |root: PathBuf| {
-        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let faults = match log_errors(&root, context.clock.now()) {
-            Ok(findings) => findings.into_iter().map(|finding| finding.message).collect(),
-            Err(error) => vec![error.to_string()],
-        };
-        faults.into_iter().map(move |why| format!("`{name}`: {why} (`trackway checkpoint doctor {run_id}`)"))
-    };
-    roots.into_iter().flat_map(of_root).collect()
-}
-
-/// The manifest of a checkpoint whose files should be there; `None`: it has none, or they were deleted on purpose.
-fn manifest(context: &Context, row: &CheckpointRow) -> Option<Looked> {
-    let expected = row.manifest_sha256.as_ref()?;
-    if row.state == CheckpointState::Retired {
-        return None;
-    }
-    let root = context.home.folder().join(&row.location);
-    if !root.is_dir() && (row.uploaded_to.is_some() || !is_of_here(context, row.run_id)) {
-        return Some(Looked::Unknown);
-    }
-    let path = root.join(&row.object_prefix).join(MANIFEST);
-    Some(match std::fs::read(&path) {
-        Ok(bytes) if sha256_hex(&bytes) == *expected => Looked::Holds,
-        Ok(_) => Looked::Differs(format!("`{}` is not the one that was committed", path.display())),
-        Err(error) if row.state == CheckpointState::Suspect => {
-            Looked::Differs(format!("it is suspect, and `{}` cannot be read: {error}", path.display()))
-        }
-        Err(error) => Looked::Differs(format!("`{}` cannot be read: {error}", path.display())),
-    })
-}
-
-impl Found<'_> {
+impl VerifyFindings<'_> {
     fn unreadable(&mut self, kind: SealedKind, row: UnreadableRow) {
-        self.take(kind, row.run_id, &row.id, Looked::Differs(format!("its row cannot be read: {}", row.why)));
+        self.take(
+            kind,
+            row.run_id,
+            &row.id,
+            ItemVerdict::Differs(format!("its row cannot be read: {}", row.why)),
+        );
     }
 
     /// Copies of rows that should be there.
     fn missing(&mut self, context: &Context, run_id: Option<RunId>, paths: Vec<PathBuf>) {
         for path in paths {
             let why = "it is missing, and a rebuilt ledger would lack its rows".into();
-            self.take(SealedKind::Kept, run_id, &context.home.layout.below(&path), Looked::Differs(why));
+            self.take(SealedKind::Kept, run_id, &context.home.layout.below(&path), ItemVerdict::Differs(why));
         }
     }
 
@@ -664,7 +544,7 @@ impl Found<'_> {
     ) {
         for (number, (id, why)) in places.enumerate() {
             match number {
-                0 => self.take(kind, run_id, &id, Looked::Differs(why)),
+                0 => self.take(kind, run_id, &id, ItemVerdict::Differs(why)),
                 _ => self.list(Differing { kind, run_id: Some(run_id), id, why }),
             }
         }
@@ -676,7 +556,7 @@ impl Found<'_> {
         }
     }
 
-    fn take(&mut self, kind: SealedKind, run_id: impl Into<Option<RunId>>, id: &str, looked: Looked) {
+    fn take(&mut self, kind: SealedKind, run_id: impl Into<Option<RunId>>, id: &str, looked: ItemVerdict) {
         let counts = self.kinds.entry(kind).or_insert(VerifiedKind {
             kind,
             hold_count: 0,
@@ -685,14 +565,14 @@ impl Found<'_> {
             unknown_count: 0,
         });
         let count = match &looked {
-            Looked::Holds => &mut counts.hold_count,
-            Looked::Differs(_) => &mut counts.differ_count,
-            Looked::Open => &mut counts.open_count,
-            Looked::Unknown => &mut counts.unknown_count,
+            ItemVerdict::Holds => &mut counts.hold_count,
+            ItemVerdict::Differs(_) => &mut counts.differ_count,
+            ItemVerdict::Open => &mut counts.open_count,
+            ItemVerdict::Unknown => &mut counts.unknown_count,
         };
         *count += 1;
         (self.watching)(kind, *count);
-        if let Looked::Differs(why) = looked {
+        if let ItemVerdict::Differs(why) = looked {
             self.list(Differing { kind, run_id: run_id.into(), id: id.into(), why });
         }
     }
@@ -707,7 +587,7 @@ mod tests {
     fn what_differs_is_counted_once() {
         let run_id: RunId = "run_00000000000000000000000001".parse().unwrap();
         let watching = |_: SealedKind, _: u64| {};
-        let mut found = Found { watching: &watching, kinds: BTreeMap::new(), differs: Vec::new() };
+        let mut found = VerifyFindings { watching: &watching, kinds: BTreeMap::new(), differs: Vec::new() };
         let faults =
             ["entry 2 is damaged", "entry 5 is missing"].map(|why| ("log".to_owned(), why.to_owned()));
         found.differs_in(SealedKind::Mirror, run_id, faults.into_iter());

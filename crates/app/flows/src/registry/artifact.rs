@@ -136,7 +136,7 @@ impl ModelFiles {
         for (index, _, placed) in &renamed {
             let target = to.join(path_of(&placed.name));
             let folder = target.parent().unwrap_or(to);
-            fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, &error))?;
+            fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, error))?;
             rename(&between(*index), &target)?;
             sync_folder(folder)?;
         }
@@ -166,7 +166,7 @@ fn origin(
         None => {
             let parent = target.parent().unwrap_or(target);
             let made = fs::create_dir_all(parent).and_then(|()| TempFolder::beside(target));
-            let folder = made.map_err(|error| AppError::file("make a folder in", parent, &error))?;
+            let folder = made.map_err(|error| AppError::file("make a folder in", parent, error))?;
             copy.write(folder.path())?;
             let silent: BytesProgress = Arc::new(|_, _| {});
             bring(checkpoints, opened, &described, folder.path(), &silent)?;
@@ -175,15 +175,16 @@ fn origin(
     };
     let folder = brought.as_ref().map_or(opened.folder.as_deref(), |folder| Some(folder.path()));
     let path = folder.unwrap_or(target).join(ORIGIN_FILE_NAME);
-    let bytes = read_regular(&path).map_err(|error| AppError::file("read", &path, &error))?;
+    let bytes = read_regular(&path).map_err(|error| AppError::file("read", &path, error))?;
     let read = CheckpointOrigin::from_bytes(&bytes);
-    let unreadable =
-        |why| AppError::new(ErrorKind::Integrity, format!("`{}` cannot be used: {why}", path.display()));
+    let unreadable = |why: String| {
+        AppError::new(ErrorKind::Integrity, format!("`{}` cannot be used", path.display())).because(why)
+    };
     read.map(Some).map_err(unreadable)
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), AppError> {
-    fs::rename(from, to).map_err(|error| AppError::file("rename", from, &error))
+    fs::rename(from, to).map_err(|error| AppError::file("rename", from, error))
 }
 
 /// The name that one of Trackway's own files gets beside the files of a model, which keep theirs.
@@ -217,7 +218,7 @@ fn copy(from: &Path, to: &Path, files: &[ManifestFile], watch: &BytesProgress) -
     let total_bytes = files.iter().map(|file| file.size_bytes).sum();
     let done_bytes = AtomicU64::new(0);
     let on_bytes = |bytes: u64| watch(done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes, total_bytes);
-    fs::create_dir_all(to).map_err(|error| AppError::file("make", to, &error))?;
+    fs::create_dir_all(to).map_err(|error| AppError::file("make", to, error))?;
     files.par_iter().try_for_each(|file| copy_file(from, to, file, &on_bytes))?;
     sync_folder(to)?;
     Ok(total_bytes)
@@ -231,7 +232,7 @@ fn copy_file(
 ) -> Result<(), AppError> {
     let (source, target) = (from.join(&file.name), to.join(&file.name));
     if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, &error))?;
+        fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, error))?;
     }
     let hash = copy_bytes(&source, &target, on_bytes)?;
     if hash.to_hex().as_str() == file.blake3 {
@@ -246,8 +247,8 @@ fn copy_bytes(
     target: &Path,
     on_bytes: &(dyn Fn(u64) + Sync),
 ) -> Result<blake3::Hash, AppError> {
-    let reading = |error| AppError::file("read", source, &error);
-    let writing = |error| AppError::file("write", target, &error);
+    let reading = |error| AppError::file("read", source, error);
+    let writing = |error| AppError::file("write", target, error);
     let mut reader = File::open(source).map_err(reading)?;
     let mut writer = File::create(target).map_err(writing)?;
     let mut hasher = blake3::Hasher::new();
@@ -268,5 +269,5 @@ fn copy_bytes(
 /// Makes names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), AppError> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| AppError::file("sync", folder, &error))
+    synced.map_err(|error| AppError::file("sync", folder, error))
 }

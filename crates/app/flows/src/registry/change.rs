@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use trackway_api::models::registry::{Approved, ModelChanged};
-use trackway_core::name::Named;
+use trackway_core::name::NameKind;
 use trackway_core::registry::{ModelChange, ModelStage};
 use trackway_core::{CheckpointUse, Clock as _, Rung, Timestamp, Unfit};
 use trackway_engine::Context;
@@ -233,7 +233,9 @@ fn damage(
     let began = context.clock.now();
     let damage = match artifact::verified(context, version, watch) {
         Ok(_) => None,
-        Err(error) if matches!(error.kind, ErrorKind::Integrity | ErrorKind::NotFound) => Some(error.message),
+        Err(error) if matches!(error.kind, ErrorKind::Integrity | ErrorKind::NotFound) => {
+            Some(error.to_string())
+        }
         Err(error) => return Err(error),
     };
     Ok((damage, context.clock.now().seconds_since(began)))
@@ -249,7 +251,7 @@ pub fn set_model_alias(context: &Context, request: &AliasRequest) -> Result<Mode
     let was_version = model.standing.aliases.get(&request.alias).copied();
     // One that an older program set may go, and point elsewhere until then.
     if was_version.is_none() {
-        check_name(Named::Alias, &request.alias)?;
+        check_name(NameKind::Alias, &request.alias)?;
     }
     expected(&format!("alias `{}`", request.alias), was_version, request.expect)?;
     let version = request.version.as_deref().map(|text| model.named(text)).transpose()?;
@@ -321,7 +323,7 @@ pub fn write_model_policy(name: &str, policy: &Policy, path: &Path) -> Result<()
             AppError::new(ErrorKind::Usage, format!("`{}` exists already", path.display()))
                 .hint("name a file that does not exist")
         }
-        _ => AppError::file("write", path, &error),
+        _ => AppError::file("write", path, error),
     })
 }
 
@@ -331,7 +333,7 @@ fn policy_of_file(path: &Path, model: &str) -> Result<Policy, AppError> {
         std::io::ErrorKind::NotFound => {
             AppError::new(ErrorKind::NotFound, format!("there is no file `{}`", path.display()))
         }
-        _ => AppError::file("read", path, &error),
+        _ => AppError::file("read", path, error),
     })?;
     let shown = path.display().to_string();
     let file = model_policy::parse(&source, &shown)
@@ -525,7 +527,8 @@ mod tests {
     /// expected.
     #[test]
     fn a_change_in_the_meantime_is_refused() {
-        let refused = |is, expect| expected("production", is, expect).map_err(|error| error.message).err();
+        let refused =
+            |is, expect| expected("production", is, expect).map_err(|error| error.to_string()).err();
         assert_eq!(refused(Some(2), None), None);
         assert_eq!(refused(Some(2), Some(Some(2))), None);
         let other = refused(None, Some(Some(3)));

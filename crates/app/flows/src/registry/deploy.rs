@@ -100,10 +100,10 @@ pub fn export_model(
         target => target?,
     };
     let parent = target.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(parent).map_err(|error| AppError::file("make", parent, &error))?;
+    fs::create_dir_all(parent).map_err(|error| AppError::file("make", parent, error))?;
     let part = TempFolder::clear_abandoned(&target, &[MARKER])
         .and_then(|()| TempFolder::beside(&target))
-        .map_err(|error| AppError::file("make", &target, &error))?;
+        .map_err(|error| AppError::file("make", &target, error))?;
     copy.write(part.path())?;
     let copied_bytes = files.bring(&checkpoints, &opened, part.path(), watch)?;
     describe(&facts, version, (&opened.manifest, files.placed.as_slice()), part.path())?;
@@ -123,7 +123,7 @@ fn describe(
     own.extend(version.signature_json.as_ref().map(|signature| (SIGNATURE, pretty(signature))));
     for (name, text) in own {
         let path = folder.join(own_name(name, files));
-        TempFile::write(&path, text.as_bytes()).map_err(|error| AppError::file("write", &path, &error))?;
+        TempFile::write(&path, text.as_bytes()).map_err(|error| AppError::file("write", &path, error))?;
     }
     sync_folder(folder)
 }
@@ -206,10 +206,10 @@ fn empty_target(folder: &Path) -> Result<PathBuf, AppError> {
     };
     match fs::symlink_metadata(&named) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(named.components().collect()),
-        Err(error) => Err(AppError::file("look at", folder, &error)),
+        Err(error) => Err(AppError::file("look at", folder, error)),
         Ok(_) => {
             let target =
-                fs::canonicalize(&named).map_err(|error| AppError::file("look at", folder, &error))?;
+                fs::canonicalize(&named).map_err(|error| AppError::file("look at", folder, error))?;
             let mut entries = fs::read_dir(&target).map_err(|_| refused("exists, and is not a folder"))?;
             if entries.next().is_some() { Err(refused("is not empty")) } else { Ok(target) }
         }
@@ -219,7 +219,7 @@ fn empty_target(folder: &Path) -> Result<PathBuf, AppError> {
 /// Gives a finished copy its name. What is there, damaged, goes only where it is a copy of the same version.
 fn put(part: TempFolder, target: &Path, is_there: bool) -> Result<(), AppError> {
     trackway_files::give_tree_to_user(part.path())
-        .map_err(|error| AppError::file("give the rights of an output to", part.path(), &error))?;
+        .map_err(|error| AppError::file("give the rights of an output to", part.path(), error))?;
     let put = match is_there {
         true => OwnedFolder::holding(target, &[MARKER]).and_then(|damaged| part.replace(&damaged)),
         false => part.persist(target),
@@ -228,7 +228,7 @@ fn put(part: TempFolder, target: &Path, is_there: bool) -> Result<(), AppError> 
         std::io::ErrorKind::DirectoryNotEmpty | std::io::ErrorKind::NotADirectory => {
             in_the_way(target, "appeared meanwhile")
         }
-        _ => AppError::file("put into place", target, &error),
+        _ => AppError::file("put into place", target, error),
     })
 }
 
@@ -240,7 +240,7 @@ fn verify(folder: &Path, files: &[ManifestFile]) -> Result<(), AppError> {
         let mut hasher = blake3::Hasher::new();
         open_regular(&path)
             .and_then(|found| hasher.update_reader(found).map(|_| ()))
-            .map_err(|error| AppError::file("read", &path, &error))?;
+            .map_err(|error| AppError::file("read", &path, error))?;
         if hasher.finalize().to_hex().as_str() == file.blake3 {
             return Ok(());
         }

@@ -15,7 +15,7 @@ mod views;
 
 use std::str::FromStr as _;
 
-use trackway_core::name::{Name, NameError, Named};
+use trackway_core::name::{Name, NameError, NameKind};
 use trackway_core::registry::{ModelChange, ModelStage};
 use trackway_core::{Clock as _, Timestamp, with_fields_of};
 use trackway_engine::Context;
@@ -117,7 +117,7 @@ fn model(context: &Context, name: &str) -> Result<Model, AppError> {
 fn model_to_register(context: &Context, name: &str) -> Result<Model, AppError> {
     let model = model_or_new(context, name)?;
     if model.row.is_none() {
-        check_name(Named::Model, name)?;
+        check_name(NameKind::Model, name)?;
     }
     Ok(model)
 }
@@ -256,7 +256,10 @@ fn change_of(row: &ModelChangeRow) -> Result<Change, AppError> {
 }
 
 /// Refuses a name that a person gives and that means something else already, or cannot be part of a name of a folder.
-fn check_name(named: Named, name: &str) -> Result<(), AppError> {
-    let refused = |error: NameError| AppError::new(ErrorKind::Usage, error.to_string()).hint(error.hint());
+fn check_name(named: NameKind, name: &str) -> Result<(), AppError> {
+    let refused = |error: NameError| {
+        let hint = error.hint();
+        AppError::of(ErrorKind::Usage, error).hint(hint)
+    };
     Name::new(named, name).map(drop).map_err(refused)
 }

@@ -82,7 +82,7 @@ impl CopyMarker {
         let written = open_own(OpenOptions::new().write(true).create_new(true), &path)
             .and_then(|mut file| file.write_all(&text_of(self)).and_then(|()| file.sync_all()))
             .and_then(|()| give_to_user(&path));
-        written.map_err(|error| AppError::file("write", &path, &error))
+        written.map_err(|error| AppError::file("write", &path, error))
     }
 
     /// Whether a folder is a copy of exactly this version, whole or damaged.
@@ -109,13 +109,13 @@ impl Place {
     pub(super) fn open(folder: &Path, model: &str) -> Result<Self, AppError> {
         // Before a byte changes.
         marker_of(folder, model)?;
-        make_folders_of_user(folder).map_err(|error| AppError::file("make", folder, &error))?;
+        make_folders_of_user(folder).map_err(|error| AppError::file("make", folder, error))?;
         let lock = FolderLock::take(folder, LOCK, LOCK_TRIES).map_err(|error| {
             let kind = match error.kind() {
                 std::io::ErrorKind::WouldBlock => ErrorKind::Locked,
                 _ => ErrorKind::Fault,
             };
-            AppError::new(kind, format!("cannot lock `{}`: {error}", folder.display()))
+            AppError::new(kind, format!("cannot lock `{}`", folder.display())).because(error)
         })?;
         // Another user who deploys needs it too; its maker has given the rights.
         let _ = give_to_user(&folder.join(LOCK));
@@ -143,7 +143,7 @@ impl Place {
     /// A new copy, to be filled.
     pub(super) fn part(&self) -> Result<TempFolder, AppError> {
         let made = TempFolder::beside(&self.folder.join(PART));
-        made.map_err(|error| AppError::file("make a folder in", &self.folder, &error))
+        made.map_err(|error| AppError::file("make a folder in", &self.folder, error))
     }
 
     /// Remembers whose copies these are.
@@ -161,7 +161,7 @@ impl Place {
         let current = self.marker.current.clone().unwrap_or(current);
         let link = self.folder.join(CURRENT);
         replace_link(&link, Path::new(&name_of(current.version)))
-            .map_err(|error| AppError::file("point", &link, &error))?;
+            .map_err(|error| AppError::file("point", &link, error))?;
         Ok(current)
     }
 
@@ -174,7 +174,7 @@ impl Place {
 /// Removes what a kill left of writing `names` in a marked folder.
 pub(super) fn clear_parts(folder: &Path, names: &[&str]) -> Result<(), AppError> {
     let Ok(owned) = OwnedFolder::holding(folder, &[MARKER]) else { return Ok(()) };
-    let failed = |error| AppError::file("clear", folder, &error);
+    let failed = |error| AppError::file("clear", folder, error);
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let found = entry.file_name();
@@ -219,7 +219,7 @@ fn points_to_a_copy(link: &Path) -> bool {
 fn copy_at(target: &Path, copy: &CopyMarker) -> Result<bool, AppError> {
     match fs::symlink_metadata(target) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(AppError::file("look at", target, &error)),
+        Err(error) => Err(AppError::file("look at", target, error)),
         Ok(found) if found.is_dir() => match read_marker::<CopyMarker>(target)? {
             Some(marker) if marker == *copy => Ok(true),
             Some(marker) => {
@@ -239,7 +239,7 @@ fn copy_at(target: &Path, copy: &CopyMarker) -> Result<bool, AppError> {
 pub(super) fn refuse_unknown(folder: &Path, expected: &BTreeSet<PathBuf>) -> Result<(), AppError> {
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
-        let failed = |error| AppError::file("list", &next, &error);
+        let failed = |error| AppError::file("list", &next, error);
         for entry in fs::read_dir(&next).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let path = entry.path();
@@ -270,7 +270,7 @@ fn read_marker<M: DeserializeOwned>(folder: &Path) -> Result<Option<M>, AppError
     let path = folder.join(MARKER);
     let text = match open_regular(&path).and_then(std::io::read_to_string) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(AppError::file("read", &path, &error)),
+        Err(error) => return Err(AppError::file("read", &path, error)),
         Ok(text) => text,
     };
     let known = serde_json::from_str::<serde_json::Value>(&text).ok();
@@ -284,7 +284,7 @@ fn read_marker<M: DeserializeOwned>(folder: &Path) -> Result<Option<M>, AppError
 fn write_marker(folder: &Path, marker: &impl Serialize) -> Result<(), AppError> {
     let path = folder.join(MARKER);
     let written = TempFile::write(&path, &text_of(marker)).and_then(|()| give_to_user(&path));
-    written.map_err(|error| AppError::file("write", &path, &error))
+    written.map_err(|error| AppError::file("write", &path, error))
 }
 
 fn text_of(marker: &impl Serialize) -> Vec<u8> {

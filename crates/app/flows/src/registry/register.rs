@@ -210,7 +210,8 @@ pub(super) fn manifest_of(checked: &CheckedCheckpoint) -> Result<String, AppErro
 fn check_signature(signature: Option<&Value>) -> Result<(), AppError> {
     let Some(signature) = signature else { return Ok(()) };
     let wrong = |why: String| {
-        AppError::new(ErrorKind::Usage, format!("invalid signature: {why}"))
+        AppError::new(ErrorKind::Usage, "invalid signature")
+            .because(why)
             .hint(r#"such as {"inputs": [{"name": "age", "type": "integer"}], "outputs": [{"name": "income", "type": "text"}]}"#)
     };
     let object = signature.as_object().ok_or_else(|| wrong("it is not a JSON object".into()))?;

@@ -13,7 +13,7 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// What is known beside the log.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct ExitFacts {
     /// The exit code of the process.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
@@ -28,13 +28,13 @@ pub struct Known {
 /// [`ErrorKind::NotFound`] when it does not exist; when it cannot be read.
 pub fn log_file(
     path: &Path,
-    known: &Known,
+    known: &ExitFacts,
     progress: &dyn Fn(u64, u64),
 ) -> Result<TerminationVerdict, AppError> {
     let mut file = std::fs::File::open(path).map_err(|error| {
         let kind =
             if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Fault };
-        AppError::new(kind, format!("cannot read the log `{}`: {error}", path.display()))
+        AppError::new(kind, format!("cannot read the log `{}`", path.display())).because(error)
     })?;
     let total_bytes = file.metadata().map_or(0, |found| found.len());
     log(&mut file, known, &|done_bytes| progress(done_bytes, total_bytes))
@@ -43,7 +43,7 @@ pub fn log_file(
 /// Classifies a log as it is read, in one pass and bounded memory. `progress` is called with the bytes done.
 pub fn log(
     log: &mut dyn Read,
-    known: &Known,
+    known: &ExitFacts,
     progress: &dyn Fn(u64),
 ) -> Result<TerminationVerdict, AppError> {
     let mut scanner = LogScanner::new();
@@ -58,7 +58,7 @@ pub fn log(
                 progress(done_bytes);
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(AppError::fault("the log cannot be read", &error)),
+            Err(error) => return Err(AppError::fault("the log cannot be read", error)),
         }
     }
     let mut evidence = TerminationEvidence::new(LaunchKind::Train);

@@ -33,13 +33,13 @@ pub fn export(
     run_id: RunId,
     out: &Path,
     format: ExportFormat,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<RunExport, AppError> {
     let run = context.run_by_id(run_id)?;
     refuse_filled(out)?;
-    let folder = std::path::absolute(out).map_err(|error| AppError::file("find", out, &error))?;
-    trackway_files::make_folders_of_user(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
-    let export = Export { context, folder: &folder, format, onlooker };
+    let folder = std::path::absolute(out).map_err(|error| AppError::file("find", out, error))?;
+    trackway_files::make_folders_of_user(&folder).map_err(|error| AppError::file("make", &folder, error))?;
+    let export = Export { context, folder: &folder, format, observer };
     let mut files: Vec<ExportedFile> = export.metrics(run_id)?.into_iter().collect();
     for (table, query) in queries(&run) {
         files.extend(export.rows_of(table, &query)?);
@@ -74,7 +74,7 @@ struct Export<'e> {
     context: &'e Context,
     folder: &'e Path,
     format: ExportFormat,
-    onlooker: &'e ReadObserver<'e>,
+    observer: &'e ReadObserver<'e>,
 }
 
 impl Export<'_> {
@@ -82,7 +82,7 @@ impl Export<'_> {
         let path = self.path_of(ExportedTable::Metrics.as_str());
         // The ledger is asked again if it went away: then the file is begun again too.
         let rows = self.context.ledger_read(|ledger| {
-            let mut table = GrowingTable::new(&path, self.table_format(), self.onlooker.cancelled);
+            let mut table = GrowingTable::new(&path, self.table_format(), self.observer.cancelled);
             let home = self.context.home.folder();
             let visited = visit_metrics(ledger, home, run_id, &mut |batch| table.take(&batch));
             table.end(visited)
@@ -93,7 +93,7 @@ impl Export<'_> {
     fn rows_of(&self, table: ExportedTable, query: &str) -> Result<Option<ExportedFile>, AppError> {
         let answer = query::sql(self.context, query, &QueryLimits::default())?;
         let path = self.path_of(table.as_str());
-        let mut file = GrowingTable::new(&path, self.table_format(), self.onlooker.cancelled);
+        let mut file = GrowingTable::new(&path, self.table_format(), self.observer.cancelled);
         let taken = answer.batches().iter().try_for_each(|batch| file.take(batch));
         let rows = file.end(taken.map_err(|error| LedgerError::Query(error.to_string())))??;
         self.written(table, &path, rows)
@@ -109,7 +109,7 @@ impl Export<'_> {
             Ok((sha256, _)) => sha256,
             // `trackway gc` keeps them; a home that was moved in part does not.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(AppError::file("read", &kept, &error)),
+            Err(error) => return Err(AppError::file("read", &kept, error)),
         };
         if evaluation.raw_outputs_sha256.as_deref() != Some(sha256.as_str()) {
             let message = format!("the rows of {id} are not what was kept: `{location}` was changed");
@@ -120,7 +120,7 @@ impl Export<'_> {
         match self.format {
             ExportFormat::Parquet => std::fs::copy(&kept, &path)
                 .and_then(|_| trackway_files::give_to_user(&path))
-                .map_err(|error| AppError::file("write", &path, &error))?,
+                .map_err(|error| AppError::file("write", &path, error))?,
             ExportFormat::Csv => self.converted(location, &path, rows)?,
         }
         let file = self.written(table, &path, Some(rows))?;
@@ -133,7 +133,7 @@ impl Export<'_> {
         let source = Source::open(context.home.folder(), "predictions", &spec, &context.read_context)
             .map_err(data_error)?;
         let all = vec![Some(0); usize::try_from(rows).unwrap_or(usize::MAX)];
-        write_parts_as(self.table_format(), &[path.to_owned()], &source, &all, &self.onlooker.watch())
+        write_parts_as(self.table_format(), &[path.to_owned()], &source, &all, &self.observer.watch())
             .map(drop)
             .map_err(write_error)
     }
@@ -146,7 +146,7 @@ impl Export<'_> {
         rows: Option<u64>,
     ) -> Result<Option<ExportedFile>, AppError> {
         let Some(rows) = rows else { return Ok(None) };
-        let (sha256, size_bytes) = file_sha256(path).map_err(|error| AppError::file("read", path, &error))?;
+        let (sha256, size_bytes) = file_sha256(path).map_err(|error| AppError::file("read", path, error))?;
         let path = path.strip_prefix(self.folder).unwrap_or(path).to_string_lossy().into_owned();
         Ok(Some(ExportedFile { table, evaluation_id: None, path, rows, size_bytes, sha256 }))
     }
@@ -181,7 +181,7 @@ impl<'t> GrowingTable<'t> {
     /// Adds rows. What failed is kept for [`GrowingTable::end`]; the error only ends the reading.
     fn take(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         self.try_take(batch).map_err(|error| {
-            let message = error.message.clone();
+            let message = error.to_string();
             self.failure = Some(error);
             ArrowError::ExternalError(message.into())
         })

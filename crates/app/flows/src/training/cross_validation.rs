@@ -79,7 +79,7 @@ struct Fold {
 pub fn cross_validate(
     context: &Context,
     request: &CrossValidateRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
     reporter: &dyn PreflightReporter,
 ) -> Result<CrossValidation, AppError> {
     if !(FOLDS_MIN..=FOLDS_MAX).contains(&request.folds) {
@@ -87,8 +87,8 @@ pub fn cross_validate(
     }
     let plan = Plan::of(context, request)?;
     let folder = request.out.clone().unwrap_or_else(|| plan.base.join(format!("{}-folds", plan.name)));
-    let folder = std::path::absolute(&folder).map_err(|error| AppError::file("find", &folder, &error))?;
-    let (mut answer, folds) = divided(context, request, &plan, &folder, onlooker)?;
+    let folder = std::path::absolute(&folder).map_err(|error| AppError::file("find", &folder, error))?;
+    let (mut answer, folds) = divided(context, request, &plan, &folder, observer)?;
     if !answer.proof.holds(answer.method) {
         return Err(usage("the folds share rows: nothing was launched".to_owned()));
     }
@@ -255,7 +255,7 @@ fn divided(
     request: &CrossValidateRequest,
     plan: &Plan,
     folder: &Path,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<(CrossValidation, Vec<Fold>), AppError> {
     let (name, spec) = &plan.train;
     let mut source = Source::open(&plan.base, name, spec, &context.read_context).map_err(data_error)?;
@@ -272,8 +272,8 @@ fn divided(
     };
     let split =
         SplitPlan { method, shares: None, folds: Some(request.folds), rungs: Vec::new(), seed: request.seed };
-    let (rows, coverage) = read_rows(&mut source, &columns, &onlooker.watch()).map_err(data_error)?;
-    let assignment = split.assign(&rows).map_err(|error| usage(error.to_string()))?;
+    let (rows, coverage) = read_rows(&mut source, &columns, &observer.watch()).map_err(data_error)?;
+    let assignment = split.assign(&rows).map_err(|error| AppError::of(ErrorKind::Usage, error))?;
     let proof = split.prove(&rows, &assignment);
     let mut notes = Vec::new();
     if coverage.rows_rejected > 0 {
@@ -294,7 +294,7 @@ fn divided(
             .iter()
             .map(|fold| fold.map(|fold| Part::from(usize::from(fold) == number)))
             .collect();
-        written(&source, &folder.join(format!("fold-{}", number + 1)), &parts, onlooker)
+        written(&source, &folder.join(format!("fold-{}", number + 1)), &parts, observer)
     });
     let folds = folds.collect::<Result<Vec<_>, _>>()?;
     let answer = CrossValidation {
@@ -318,14 +318,14 @@ fn written(
     source: &Source,
     folder: &Path,
     parts: &[Option<Part>],
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<Fold, AppError> {
     trackway_files::make_folders_of_user(folder)
-        .map_err(|error| AppError::file("make the folder", folder, &error))?;
+        .map_err(|error| AppError::file("make the folder", folder, error))?;
     let (format, extension) = TableFormat::like(source);
     let paths = ["train", "held-out"].map(|name| folder.join(format!("{name}.{extension}")));
-    write_parts_as(format, &paths, source, parts, &onlooker.watch())
-        .map_err(|error| AppError::fault("the rows of a fold cannot be written", &error))?;
+    write_parts_as(format, &paths, source, parts, &observer.watch())
+        .map_err(|error| AppError::fault("the rows of a fold cannot be written", error))?;
     let count = |wanted: Part| parts.iter().filter(|part| **part == Some(wanted)).count() as u64;
     let [trained, held_out] = paths;
     Ok(Fold { trained: (trained, count(0)), held_out: (held_out, count(1)) })

@@ -39,8 +39,8 @@ pub struct ModelRead {
 
 /// A peak that was measured in a run of the same settings.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured {
-    /// The peak.
+pub struct MeasuredPeak {
+    /// The most memory that was held at one time.
     pub bytes: u64,
     /// What it counts.
     pub counter: Counter,
@@ -70,9 +70,10 @@ pub fn read_model(source: &ModelSource) -> Result<ModelRead, AppError> {
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] when it is not that of the described run.
-pub fn correction(spec: &MemorySpec, measured: Measured) -> Result<Calibration, AppError> {
+pub fn correction(spec: &MemorySpec, measured: MeasuredPeak) -> Result<Calibration, AppError> {
     Calibration::of(&estimate(spec), measured.bytes, measured.counter).map_err(|error| {
-        usage(error.to_string()).hint("describe the run that was measured, or leave the measured peak out")
+        AppError::of(ErrorKind::Usage, error)
+            .hint("describe the run that was measured, or leave the measured peak out")
     })
 }
 
@@ -98,10 +99,10 @@ fn config_of(path: &Path) -> Result<ModelRead, AppError> {
     let path = if path.is_dir() { path.join("config.json") } else { path.into() };
     let mut text = String::new();
     let mut file = open(&path)?.take(MAX_CONFIG_BYTES);
-    file.read_to_string(&mut text).map_err(|error| unreadable(&path, &error))?;
-    let wrong = |message: String| usage(format!("`{}`: {message}", path.display()));
-    let config = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let read = read_config(&config).map_err(|error| wrong(error.to_string()))?;
+    file.read_to_string(&mut text).map_err(|error| unreadable(&path, error))?;
+    let wrong = || usage(format!("`{}`", path.display()));
+    let config = serde_json::from_str(&text).map_err(|error| wrong().because(error))?;
+    let read = read_config(&config).map_err(|error| wrong().because(error))?;
     Ok(ModelRead { model: read.model, notes: read.notes })
 }
 
@@ -122,7 +123,7 @@ fn files_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AppError> {
             files.push(path.clone());
             continue;
         }
-        let entries = std::fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
+        let entries = std::fs::read_dir(path).map_err(|error| unreadable(path, error))?;
         let is_tensors =
             |file: &PathBuf| file.extension().is_some_and(|extension| extension == "safetensors");
         let mut found: Vec<PathBuf> =
@@ -139,29 +140,30 @@ fn files_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AppError> {
 
 fn header_of(path: &Path) -> Result<Header, AppError> {
     let mut file = open(path)?;
-    let file_bytes = file.metadata().map_err(|error| unreadable(path, &error))?.len();
+    let file_bytes = file.metadata().map_err(|error| unreadable(path, error))?.len();
     let mut bytes = Vec::new();
     let mut read = |file: &mut File, until: u64| {
         let more = until.saturating_sub(bytes.len() as u64);
-        file.take(more).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+        file.take(more).read_to_end(&mut bytes).map_err(|error| unreadable(path, error))?;
         Ok::<Option<[u8; LENGTH_BYTES]>, AppError>(bytes.first_chunk().copied())
     };
     if let Some(first) = read(&mut file, LENGTH_BYTES as u64)? {
         let header_bytes = u64::from_le_bytes(first).saturating_add(LENGTH_BYTES as u64);
         read(&mut file, header_bytes.min(MAX_HEADER_BYTES).min(file_bytes))?;
     }
-    Header::from_bytes(&bytes, file_bytes)
-        .map_err(|error| usage(format!("`{}` is not a valid safetensors file: {error}", path.display())))
+    Header::from_bytes(&bytes, file_bytes).map_err(|error| {
+        usage(format!("`{}` is not a valid safetensors file", path.display())).because(error)
+    })
 }
 
 fn open(path: &Path) -> Result<File, AppError> {
-    File::open(path).map_err(|error| unreadable(path, &error))
+    File::open(path).map_err(|error| unreadable(path, error))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> AppError {
+fn unreadable(path: &Path, error: std::io::Error) -> AppError {
     let kind =
         if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Fault };
-    AppError::new(kind, format!("cannot read `{}`: {error}", path.display()))
+    AppError::new(kind, format!("cannot read `{}`", path.display())).because(error)
 }
 
 #[cfg(test)]

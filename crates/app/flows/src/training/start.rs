@@ -33,8 +33,7 @@ pub(crate) fn read_start(
 /// # Errors
 /// [`ErrorKind::NotFound`] when the other run or its checkpoint is not there.
 pub(crate) fn weights_of(context: &Context, named: &str) -> Result<(RunId, Chosen), AppError> {
-    let at_key =
-        |error: AppError| AppError { message: format!("`run.start_from`: {}", error.message), ..error };
+    let at_key = |error: AppError| error.within("`run.start_from`");
     let (run, reference) = CheckpointRef::of_run(named).map_err(at_key)?;
     let run_id = context.resolve_run(run).map_err(at_key)?;
     let chosen =

@@ -13,8 +13,8 @@ use trackway_engine::notify::Notifier;
 use trackway_engine::reporter::{Reporter, Unheard};
 use trackway_engine::run::queue::{Admission, admit};
 use trackway_engine::run::{
-    HeldPlace, Injection, Prepared, Recheck, RunSource, Start, begin, capture_surroundings, drive, outcome,
-    read_again, remote, reopen,
+    HeldPlace, Injection, Prepared, Recheck, RunSource, Start, begin, capture_surroundings, drive,
+    is_resumed, outcome, read_again, read_not_given, refuse_first, refuse_resume, remote, reopen,
 };
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
@@ -58,7 +58,10 @@ pub fn run(
     request: RunRequest,
     reporter: &dyn PreflightReporter,
 ) -> Result<RunReport, AppError> {
-    let mut start = read_start(context, &request.source, request.retry_data_error, reporter)?;
+    let mut start = match read_start(context, &request.source, request.retry_data_error, reporter) {
+        Err(error) if error.kind == ErrorKind::Blocked => return refused(context, &request, error, reporter),
+        read => read?,
+    };
     start.job.queue.clone_from(&request.queue);
     start.job.group.clone_from(&request.group);
     evaluate::check_before_launch(context, &start.job)?;
@@ -72,6 +75,31 @@ pub fn run(
     let report = check_before_launch(context, (&start, &start.capture), selection, reporter)?;
     let prepared = begun(context, &start, selection, reporter)?;
     launch_checked(context, prepared, report, (selection, injection), reporter)
+}
+
+/// The report of a run whose launcher does not give what it requests: it is recorded as blocked, with the check that says so.
+/// Any other refusal is an error, and so is that of one of several runs: each of them would be refused.
+fn refused(
+    context: &Context,
+    request: &RunRequest,
+    error: AppError,
+    reporter: &dyn PreflightReporter,
+) -> Result<RunReport, AppError> {
+    let is_alone = matches!(request.source, RunSource::File { .. }) && request.group.is_none();
+    let Some(start) = is_alone.then(|| read_not_given(context, &request.source)).transpose()?.flatten()
+    else {
+        return Err(error);
+    };
+    let skip = request.selection.skip.clone();
+    let selection = Selection { only: vec![OFFER.to_owned()], skip, ..Selection::default() };
+    let checked = check(context, (&start.job, &start.capture, None), &selection, reporter);
+    // The launcher was looked at again, and may have more by now; and a set of data that is not there is found once it gives all.
+    let Some(report) = checked.ok().filter(|report| report.verdict == Verdict::Block) else {
+        return Err(error);
+    };
+    reporter.preflight(&PreflightEvent::Judged(&report));
+    let prepared = begun(context, &start, &selection, reporter)?;
+    launch_checked(context, prepared, Some(report), (&selection, None), reporter)
 }
 
 /// The run of a start, which this process supervises from now on.
@@ -103,11 +131,53 @@ fn run_in_queue(
         Admission::AtOnce => {}
     }
     let looked_at = (start, &prepared.capture);
-    let report = check_before_launch(context, looked_at, selection, reporter).or_else(|error| {
-        context.set_run_state(run_id, RunState::Failed)?;
-        Err(error)
-    })?;
+    let report = check_before_launch(context, looked_at, selection, reporter)
+        .map_err(|error| with_resume(run_id, error));
+    // A resume that is refused leaves the run as it was, without a record of these checks: the next one checks it again.
+    let report = if is_resumed(&prepared.run) {
+        let report = report.and_then(|report| unless_blocked(run_id, report));
+        report.map_err(|error| refuse_resume(context, &prepared.run, error))?
+    } else {
+        report.map_err(|error| refuse_first(context, run_id, error))?
+    };
     launch_checked(context, prepared, report, (selection, injection), reporter)
+}
+
+/// The error of a launch from a queue, with how the run waits again once what refused it is repaired.
+fn with_resume(run_id: RunId, error: AppError) -> AppError {
+    let says_so = error.hints.iter().any(|hint| hint.contains("trackway resume"));
+    match says_so || error.kind.is_passing() {
+        true => error,
+        false => error.hint(format!("when that is repaired: trackway resume {run_id}")),
+    }
+}
+
+/// A report of pre-flight, unless that blocks the launch.
+fn unless_blocked(
+    run_id: RunId,
+    report: Option<PreflightReport>,
+) -> Result<Option<PreflightReport>, AppError> {
+    match report {
+        Some(blocks) if blocks.verdict == Verdict::Block && !blocks.stopped => {
+            Err(blocked(run_id, &blocking_messages(&blocks)))
+        }
+        report => Ok(report),
+    }
+}
+
+/// What the checks found that block a launch.
+fn blocking_messages(report: &PreflightReport) -> String {
+    let findings =
+        report.checks.iter().filter(|check| report.blocks(check)).flat_map(|check| &check.findings);
+    let found: Vec<&str> = findings.map(|finding| finding.message.as_str()).collect();
+    found.join("; ")
+}
+
+/// The error of a resume that pre-flight blocks.
+fn blocked(run_id: RunId, found: &str) -> AppError {
+    let message = format!("not launched: pre-flight blocks it: {found}");
+    let hint = format!("see all of it with `trackway preflight`; repair it, then: trackway resume {run_id}");
+    AppError::new(ErrorKind::Blocked, message).hint(hint)
 }
 
 /// Launches a run unless what was checked forbids it.
@@ -157,7 +227,7 @@ fn report_unchecked(context: &Context, run_id: RunId, selection: &Selection) -> 
     let message = format!("launched without pre-flight: {why}");
     // It was reported already where the run had to wait.
     match is_unchecked(context, run_id)? {
-        true => tell(context, run_id, EventKind::PreflightSkipped, message),
+        true => record_run_event(context, run_id, EventKind::PreflightSkipped, message),
         false => Ok(()),
     }
 }
@@ -195,11 +265,16 @@ fn report_not_launched(
         ),
         _ => (EventKind::PreflightStopped, "stopped before the launch".to_owned()),
     };
-    tell(context, run_id, kind, text)?;
+    record_run_event(context, run_id, kind, text)?;
     context.set_run_state(run_id, state)
 }
 
-fn tell(context: &Context, run_id: RunId, kind: EventKind, message: String) -> Result<(), AppError> {
+fn record_run_event(
+    context: &Context,
+    run_id: RunId,
+    kind: EventKind,
+    message: String,
+) -> Result<(), AppError> {
     let event = EventRow::of_run(run_id, kind, context.clock.now(), message);
     context.append_run_event(&event)
 }
@@ -233,7 +308,8 @@ pub fn resume(
     let mut prepared = rechecked(reopen(context, &row, reporter)?, &Selection::default());
     if prepared.job.queue.is_some() && context.attempts_of(run)?.is_empty() && is_unchecked(context, run)? {
         // It ended while it waited, before its pre-flight.
-        let mut start = read_again(context, &row, reporter)?;
+        let mut start = read_again(context, &row, reporter)
+            .map_err(|error| refuse_resume(context, &prepared.run, with_resume(run, error)))?;
         start.place = prepared.place.clone();
         return run_in_queue(context, (&start, prepared), (&Selection::default(), None), reporter);
     }
@@ -275,11 +351,8 @@ fn check_again(
     selection.left_out.extend(left_out);
     let report = check(context, (&prepared.job, &prepared.capture, None), &selection, &Unheard)?;
     let message = format!("pre-flight again: {}; {why}", report.verdict);
-    let findings =
-        report.checks.iter().filter(|check| report.blocks(check)).flat_map(|check| &check.findings);
-    let found: Vec<&str> = findings.map(|finding| finding.message.as_str()).collect();
-    let fields =
-        serde_json::json!({ "contract_sha256": prepared.contract_sha256(), "found": found.join("; ") });
+    let found = blocking_messages(&report);
+    let fields = serde_json::json!({ "contract_sha256": prepared.contract_sha256(), "found": found });
     let at = context.clock.now();
     let event = EventRow {
         // It may be repeated more than once.
@@ -289,12 +362,7 @@ fn check_again(
     };
     context.append_run_event(&event)?;
     reporter.note(message);
-    if report.verdict != Verdict::Block {
-        return Ok(());
-    }
-    let message = format!("not launched: pre-flight blocks it: {}", found.join("; "));
-    let hint = format!("see all of it with `trackway preflight`; repair it, then: trackway resume {run_id}");
-    Err(AppError::new(ErrorKind::Blocked, message).hint(hint))
+    if report.verdict == Verdict::Block { Err(blocked(run_id, &found)) } else { Ok(()) }
 }
 
 /// Takes a run to its end, evaluates its result, says what comes next, and sends the notifications that are wanted.

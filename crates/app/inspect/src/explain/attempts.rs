@@ -112,7 +112,7 @@ pub(super) fn parent_diffs(
 
 #[cfg(test)]
 mod tests {
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{RunId, SequentialIds, TerminationReason, Timestamp};
 
     use super::*;
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn what_a_follower_trains_again_is_lost() {
         let ids = SequentialIds::default();
-        let name = Name::renamed(Named::Run, "r");
+        let name = Name::renamed(NameKind::Run, "r");
         let run =
             RunRow::planned(RunId::new(&ids), &name, "", serde_json::Value::Null, Timestamp::from_micros(0));
         let mut failed = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);

@@ -7,7 +7,7 @@ use trackway_engine::run::may_resume;
 use trackway_flows::runs::diagnose::promise;
 use trackway_ledger::RunState;
 use trackway_rules::health::advice;
-use trackway_rules::{Line, Need, Ranked, Sign, before_resume, next_actions, option_to_continue, ranked};
+use trackway_rules::{Line, Need, RankedLine, Sign, before_resume, next_actions, option_to_continue, ranked};
 
 /// Findings about which advice is given.
 const DOUBTS_MAX: usize = 2;
@@ -18,7 +18,7 @@ const REHEARSED_STEPS_MAX: Step = 10;
 pub(super) const AGAIN: &str =
     "its command held a secret, which is not stored: start the run again with its full command";
 
-/// A launch that was refused after an attempt.
+/// A launch that was refused.
 #[derive(Debug, Clone)]
 pub struct RefusedLaunch {
     pub why: String,
@@ -152,7 +152,7 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
         None if is_doubted => {}
         None => {
             let lines = fitting(next_actions(reason, facts.rule.as_deref()), facts).into_iter();
-            let (direct, others): (Vec<Ranked<'_>>, Vec<Ranked<'_>>) =
+            let (direct, others): (Vec<RankedLine<'_>>, Vec<RankedLine<'_>>) =
                 lines.partition(|it| it.sign.is_some_and(|(sign, _)| sign.is_direct()));
             actions.extend(others.iter().map(|it| filled(it, facts)));
             // What was seen itself comes before a change that may have led to it.
@@ -219,12 +219,12 @@ pub(super) fn is_there(need: Need, facts: &NextFacts) -> bool {
 }
 
 /// The lines of the runbook that fit what is known, those with evidence first.
-fn fitting<'f>(lines: &[Line], facts: &'f NextFacts) -> Vec<Ranked<'f>> {
+fn fitting<'f>(lines: &[Line], facts: &'f NextFacts) -> Vec<RankedLine<'f>> {
     ranked(lines, &facts.signs, |need| is_there(need, facts))
 }
 
 /// A line about this run, with its files.
-fn filled(ranked: &Ranked<'_>, facts: &NextFacts) -> String {
+fn filled(ranked: &RankedLine<'_>, facts: &NextFacts) -> String {
     let fill = |text: String, (name, path): (&str, &Option<String>)| match path {
         Some(path) => text.replace(&format!(" {name}`"), &format!(" {path}`")),
         None => text,
@@ -236,17 +236,29 @@ fn filled(ranked: &Ranked<'_>, facts: &NextFacts) -> String {
 /// Why the attempt after it was not launched, and how the run continues all the same.
 fn refused(facts: &NextFacts, reason: TerminationReason) -> Vec<String> {
     let may = may_resume(facts.kind, facts.state, Some(reason)) && facts.state.is_final();
-    let Some(RefusedLaunch { why, repair }) = facts.refused.as_ref().filter(|_| may) else {
-        return Vec::new();
-    };
-    let resume = format!("to resume it: trackway resume {}", facts.run_id);
+    let refused = facts.refused.as_ref().filter(|_| may);
+    let actions =
+        |refused| refused_actions("its next attempt", refused, facts.run_id, !facts.needs_full_command);
+    refused.map(actions).unwrap_or_default()
+}
+
+/// Why `what` was not launched, and what to do about it. `may_resume`: its run can be resumed then.
+pub(super) fn refused_actions(
+    what: &str,
+    refused: &RefusedLaunch,
+    run_id: RunId,
+    may_resume: bool,
+) -> Vec<String> {
+    let RefusedLaunch { why, repair } = refused;
+    let resume = format!("to resume it: trackway resume {run_id}");
     let then = match repair.as_str() {
-        repair if facts.needs_full_command => repair.to_owned(),
+        repair if !may_resume && repair.contains("trackway resume") => String::new(),
+        repair if !may_resume => repair.to_owned(),
         "" => resume,
         repair if repair.contains("trackway resume") => repair.to_owned(),
         repair => format!("{repair}; {resume}"),
     };
-    let why = format!("its next attempt was not launched: {why}");
+    let why = format!("{what} was not launched: {}", why.strip_prefix("not launched: ").unwrap_or(why));
     [why, then].into_iter().filter(|action| !action.is_empty()).collect()
 }
 
@@ -464,6 +476,20 @@ mod tests {
         }
         let done = of(TerminationReason::Completed, RunState::Completed, Some(instead));
         assert!(!done.iter().any(|action| action.contains(instead)), "{done:?}");
+    }
+
+    /// Proves that a refusal which says itself that nothing was launched is said once, and that no resume is proposed
+    /// where none is possible.
+    #[test]
+    fn not_launched_is_said_once() {
+        let run_id = facts(TerminationReason::CodeError).run_id;
+        let resume = format!("to resume it: trackway resume {run_id}");
+        for why in ["not launched: no data", "no data"] {
+            let refused = RefusedLaunch { why: why.into(), repair: String::new() };
+            let actions = |may_resume| refused_actions("it", &refused, run_id, may_resume);
+            assert_eq!(actions(true), ["it was not launched: no data", resume.as_str()]);
+            assert_eq!(actions(false), ["it was not launched: no data"]);
+        }
     }
 
     /// Proves that of a run whose command held a secret neither a resume nor a run file of it is proposed, but that it

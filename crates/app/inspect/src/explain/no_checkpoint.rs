@@ -64,7 +64,7 @@ pub fn why_none(attempt: &AttemptRow, events: &[EventRow], uses_sdk: bool) -> Op
 #[cfg(test)]
 mod tests {
     use serde_json::Value as Json;
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
     use trackway_ledger::RunRow;
 
@@ -77,7 +77,7 @@ mod tests {
         let ids = SequentialIds::default();
         let run = RunRow::planned(
             RunId::new(&ids),
-            &Name::renamed(Named::Run, "run"),
+            &Name::renamed(NameKind::Run, "run"),
             "",
             Json::Null,
             Timestamp::from_micros(0),

@@ -76,7 +76,7 @@ fn surplus_names<'e>(events: impl Iterator<Item = &'e EventRow>) -> Vec<ReadNote
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
     use trackway_formats::printed::LeftOutKind;
     use trackway_ledger::RunRow;
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn events_become_notes() {
         let ids = SequentialIds::default();
-        let name = Name::renamed(Named::Run, "noted");
+        let name = Name::renamed(NameKind::Run, "noted");
         let run = RunRow::planned(RunId::new(&ids), &name, "config", json!({}), Timestamp::from_micros(0));
         let mut attempt = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);
         attempt.log_bytes_lost = Some(4096);

@@ -136,14 +136,13 @@ fn healthy(health: &ExplainedHealth, lines: Vec<String>) -> String {
     if parts.is_empty() { health.word() } else { format!("{}: {}", health.word(), parts.join("; ")) }
 }
 
-/// The first actions. How to continue is always one of them.
+/// The first actions, in their order. How to continue is always one of them.
 fn next(actions: &[String]) -> Vec<&str> {
     let resume = actions.iter().position(|action| action.contains(RESUME) || action.contains(AGAIN));
-    let first = actions.iter().enumerate().filter(|(place, _)| Some(*place) != resume);
-    let count = NEXT_MAX - usize::from(resume.is_some());
-    let mut shown: Vec<&str> = first.map(|(_, action)| action.as_str()).take(count).collect();
-    shown.extend(resume.and_then(|place| actions.get(place)).map(String::as_str));
-    shown
+    let is_beyond = resume.is_some_and(|place| place >= NEXT_MAX);
+    let first = actions.iter().take(NEXT_MAX - usize::from(is_beyond));
+    let last = resume.filter(|_| is_beyond).and_then(|place| actions.get(place));
+    first.chain(last).map(String::as_str).collect()
 }
 
 fn cause(page: &Explanation) -> String {
@@ -155,7 +154,7 @@ fn cause(page: &Explanation) -> String {
             (false, true) if page.run.state == RunState::Stopped => {
                 "it was never launched: it was stopped before".into()
             }
-            (false, true) if !page.run.state.is_final() => "it was not launched yet".into(),
+            (false, true) if !page.run.state.is_final() => not_yet(&page.run),
             (false, true) => "it was never launched".into(),
             (false, false) => {
                 format!("it was never launched: pre-flight blocked it ({})", blocking.join(", "))
@@ -169,6 +168,18 @@ fn cause(page: &Explanation) -> String {
     let meaning =
         termination.cause.split_once(": ").map_or(termination.cause.as_str(), |(meaning, _)| meaning);
     format!("{} ({confidence}): {meaning}", termination.reason)
+}
+
+/// Why a run that was never launched may still be.
+fn not_yet(run: &ExplainedRun) -> String {
+    let why = match (run.unsupervised, &run.queue) {
+        (true, Some(queue)) => {
+            format!(": the process that waited for it in queue {} is gone", queue.name)
+        }
+        (true, None) => ": the process that supervised it is gone".to_owned(),
+        (false, _) => String::new(),
+    };
+    format!("it was not launched yet{why}")
 }
 
 /// What is wrong with a training that ended well: its health, with what was found first. The end alone would read as if all were well.
@@ -368,7 +379,7 @@ mod tests {
         assert_eq!(changed(None), "there is no good run of this name before it");
     }
 
-    /// Proves that how to continue is one of three actions, wherever it is listed, and that there are no more.
+    /// Proves that how to continue is one of three actions, in the place that it has or else the last, and that there are no more.
     #[test]
     fn how_to_continue_is_always_proposed() {
         let of = |actions: &[&str]| {
@@ -376,7 +387,8 @@ mod tests {
             next(&actions).into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(of(&["a", "b", "c", "d: trackway resume r", "e"]), ["a", "b", "d: trackway resume r"]);
-        assert_eq!(of(&["d: trackway resume r", "a"]), ["a", "d: trackway resume r"]);
+        let first = ["d: trackway resume r", "a", "b", "c"];
+        assert_eq!(of(&first), first[..NEXT_MAX], "the order of the page");
         assert_eq!(of(&["a", "b", "c", "d"]), ["a", "b", "c"]);
         assert!(of(&[]).is_empty());
     }

@@ -29,7 +29,7 @@ const OF_LOADER: &[&str] = &["workers", "prefetch", "loader"];
 const OF_PRECISION: &[&str] = &["precision", "dtype", "amp", "fp16", "half"];
 
 /// What is known of an attempt.
-pub(super) struct Known<'k> {
+pub(super) struct SignEvidence<'k> {
     /// The checks before its launch, and what those that were skipped had found on the same data.
     pub(super) checks: &'k [RecordedCheck],
     pub(super) diff: Option<&'k Diff>,
@@ -39,7 +39,7 @@ pub(super) struct Known<'k> {
 }
 
 /// The signs, each with what was seen.
-pub(super) fn signs(known: &Known<'_>) -> Vec<(Sign, String)> {
+pub(super) fn signs(known: &SignEvidence<'_>) -> Vec<(Sign, String)> {
     let checked = known.checks.iter().filter_map(not_finite);
     let changes = known.diff.into_iter().flat_map(changed);
     let detected = detected(known.detections).into_iter();
@@ -246,7 +246,7 @@ mod tests {
     fn of_changes(changes: Vec<Change>) -> Vec<(Sign, String)> {
         let diff =
             Diff { against: "r".into(), label: "the last good run".into(), changes, unknown: Vec::new() };
-        signs(&Known { checks: &[], diff: Some(&diff), detections: &[], parameters: &[] })
+        signs(&SignEvidence { checks: &[], diff: Some(&diff), detections: &[], parameters: &[] })
     }
 
     /// Proves that a value speaks for a cause in the direction in which it causes it, wherever it is set, and that
@@ -317,7 +317,7 @@ mod tests {
                 skipped_why: Some("x".into()),
                 findings: vec![Finding::new(found_by, Severity::Block, "the label `y` is NaN")],
             };
-            let known = Known { checks: &[check], diff: None, detections: &[], parameters: &[] };
+            let known = SignEvidence { checks: &[check], diff: None, detections: &[], parameters: &[] };
             signs(&known).first().map(|(sign, _)| *sign)
         };
         assert_eq!(of("label.nan"), Some(Sign::DataNotFinite));
@@ -346,7 +346,7 @@ mod tests {
             skipped_why: Some("x".into()),
             findings: vec![finding],
         };
-        let known = Known { checks: &[check], diff: None, detections: &[], parameters: &[] };
+        let known = SignEvidence { checks: &[check], diff: None, detections: &[], parameters: &[] };
         let said = "`data.values`, which was skipped, had found: `x` is NaN in 21 of 180 rows, first in d/shard-1.csv row 20";
         assert_eq!(signs(&known), [(Sign::DataNotFinite, said.to_owned())]);
     }

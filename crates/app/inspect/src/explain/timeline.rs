@@ -57,7 +57,7 @@ pub fn timeline(
 }
 
 /// Checkpoints that a resume skipped for one reason, such as a rollback that left them.
-struct Skipped<'e> {
+struct SkippedCheckpoints<'e> {
     at: Timestamp,
     attempt_id: Option<AttemptId>,
     why: &'e str,
@@ -66,7 +66,7 @@ struct Skipped<'e> {
     steps: Option<(Step, Step)>,
 }
 
-impl Skipped<'_> {
+impl SkippedCheckpoints<'_> {
     fn text(&self) -> String {
         let steps = match self.steps {
             Some((first, last)) if first == last => format!(" of step {first}"),
@@ -79,8 +79,8 @@ impl Skipped<'_> {
 }
 
 /// One for each attempt and reason.
-fn skipped_checkpoints(events: &[EventRow]) -> Vec<Skipped<'_>> {
-    let mut skipped: Vec<Skipped<'_>> = Vec::new();
+fn skipped_checkpoints(events: &[EventRow]) -> Vec<SkippedCheckpoints<'_>> {
+    let mut skipped: Vec<SkippedCheckpoints<'_>> = Vec::new();
     for event in events.iter().filter(|event| EventKind::CheckpointFallback.is(&event.kind)) {
         let why = event.fields_json.as_ref().and_then(|fields| fields.get("why")?.as_str());
         let why = why.unwrap_or(&event.message);
@@ -93,7 +93,7 @@ fn skipped_checkpoints(events: &[EventRow]) -> Vec<Skipped<'_>> {
                 known.steps = both.or(known.steps).or(step);
             }
             None => {
-                skipped.push(Skipped {
+                skipped.push(SkippedCheckpoints {
                     at: event.at,
                     attempt_id: event.attempt_id,
                     why,

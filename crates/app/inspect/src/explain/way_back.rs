@@ -79,7 +79,7 @@ fn first_of<'d>(found: &[&'d Detection], last: &'d Detection) -> &'d Detection {
 #[cfg(test)]
 mod tests {
     use trackway_core::detect::DetectionSeverity;
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
 
     use super::*;
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn the_trouble_is_the_one_that_lasted() {
         let ids = SequentialIds::default();
-        let name = Name::renamed(Named::Run, "r");
+        let name = Name::renamed(NameKind::Run, "r");
         let run =
             RunRow::planned(RunId::new(&ids), &name, "", serde_json::Value::Null, Timestamp::from_micros(0));
         let mut attempt = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);

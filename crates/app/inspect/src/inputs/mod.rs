@@ -20,7 +20,7 @@ use trackway_engine::run::RunTimes;
 use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::{AttemptRow, RunRow};
 
-use self::difference::{Difference, Kept, difference};
+use self::difference::{ContentSource, Difference, difference};
 use crate::parameters::parameters_of;
 
 /// What an attempt started from, or a run that was never launched.
@@ -31,7 +31,7 @@ pub(crate) struct Inputs {
     run_file: Option<PathBuf>,
     working_directory: PathBuf,
     /// What was captured at the launch; else why there is nothing.
-    captured: Result<Captured, String>,
+    captured: Result<CapturedInputs, String>,
     /// The data sets that it read; else why they are not known.
     data: Result<Vec<DataSet>, String>,
     /// The hash of all of them.
@@ -48,7 +48,7 @@ pub(crate) struct Inputs {
 
 /// `capture.json`.
 #[derive(Debug, Clone)]
-struct Captured {
+struct CapturedInputs {
     capture: Capture,
     variables: BTreeMap<String, String>,
 }
@@ -163,7 +163,7 @@ pub(crate) fn compared(
 /// How a variable begins whose value is not stored.
 const HASHED: &str = "(a value with hash ";
 
-fn captured(attempt: &AttemptRow) -> Result<Captured, String> {
+fn captured(attempt: &AttemptRow) -> Result<CapturedInputs, String> {
     let path = AttemptLayout::new(Path::new(&attempt.log_directory)).capture_json();
     let number = attempt.attempt_number;
     let text = std::fs::read(&path).map_err(|error| {
@@ -178,7 +178,7 @@ fn captured(attempt: &AttemptRow) -> Result<Captured, String> {
     let mut variables: BTreeMap<String, String> =
         hashes.into_iter().map(|(name, hash)| (name, format!("{HASHED}{hash})"))).collect();
     variables.extend(stored_ones);
-    Ok(Captured { capture: serde_json::from_value(stored).map_err(damaged)?, variables })
+    Ok(CapturedInputs { capture: serde_json::from_value(stored).map_err(damaged)?, variables })
 }
 
 fn data_sets(
@@ -217,7 +217,7 @@ struct KeptInHome<'h> {
     times: OnceCell<RunTimes>,
 }
 
-impl Kept for KeptInHome<'_> {
+impl ContentSource for KeptInHome<'_> {
     fn file(&self, blake3: &str) -> Option<String> {
         std::fs::read_to_string(self.context.home.layout.file_source(blake3)).ok()
     }

@@ -39,12 +39,12 @@ pub fn markdown(found: &Postmortem) -> String {
 }
 
 /// A piece, or that it is not known.
-struct Known<T>(Option<T>);
+struct OrUnknown<T>(Option<T>);
 
 /// That nothing is known.
-const UNKNOWN: Known<&str> = Known(None);
+const UNKNOWN: OrUnknown<&str> = OrUnknown(None);
 
-impl<T: Put> Put for Known<T> {
+impl<T: Put> Put for OrUnknown<T> {
     fn put(&self, formatter: &mut Formatter<'_>) -> Written {
         match &self.0 {
             Some(piece) => piece.put(formatter),
@@ -87,8 +87,8 @@ impl Put for Section<'_> {
     }
 }
 
-fn number(count: Option<u64>) -> Known<String> {
-    Known(count.map(|count| count.to_string()))
+fn number(count: Option<u64>) -> OrUnknown<String> {
+    OrUnknown(count.map(|count| count.to_string()))
 }
 
 fn head(text: &mut Markdown, found: &Postmortem) {
@@ -96,8 +96,8 @@ fn head(text: &mut Markdown, found: &Postmortem) {
     md!(text, "# Post-mortem: {}\n\n| | |\n|---|---|\n", run.name);
     md!(text, "| run | {} |\n", Code(&run.run_id.to_string()));
     md!(text, "| state | {} |\n", run.state.to_string());
-    md!(text, "| owner | {} |\n", Known(run.owner.as_deref()));
-    md!(text, "| team | {} |\n", Known(run.team.as_deref()));
+    md!(text, "| owner | {} |\n", OrUnknown(run.owner.as_deref()));
+    md!(text, "| team | {} |\n", OrUnknown(run.team.as_deref()));
     md!(text, "| config | {} |\n", Code(short_digest(&run.config_sha256)));
     md!(text, "| created | {} UTC |\n", timestamp(run.created_at));
     md!(text, "| evidence read | {} UTC |\n", timestamp(found.made_at));
@@ -124,7 +124,7 @@ fn impact(text: &mut Markdown, found: &Postmortem) {
         md!(
             text,
             "\n- Time to recovery, from each failure to the next first step: {}",
-            Known(impact.recovery_seconds.map(duration))
+            OrUnknown(impact.recovery_seconds.map(duration))
         );
         if impact.recovery_seconds.is_some() && impact.unrecovered_count > 0 {
             md!(text, "; no step followed {}", counted(impact.unrecovered_count, "failure"));
@@ -144,7 +144,7 @@ fn impact(text: &mut Markdown, found: &Postmortem) {
     }
     let mut row = |name: &str, value: fn(&Spent) -> Option<f64>, shown: fn(f64) -> String| {
         let [all, failed, lost] =
-            [&impact.run, &impact.failed, &impact.lost].map(|spent| Known(value(spent).map(shown)));
+            [&impact.run, &impact.failed, &impact.lost].map(|spent| OrUnknown(value(spent).map(shown)));
         md!(text, "| {} | {} |", name, all);
         if has_failures {
             md!(text, " {} | {} |", failed, lost);
@@ -203,20 +203,20 @@ fn cause(text: &mut Markdown, failure: &FailedAttempt) {
     md!(text, "\n### Attempt {}: {}\n\n", failure.attempt_number.to_string(), reason);
     md!(text, "{}.\n\n| | |\n|---|---|\n", Sentence(termination.cause.trim_end_matches('.')));
     let confidence = termination.confidence.map(|confidence| confidence.to_string());
-    md!(text, "| reason | {}, confidence {}, ", Code(&reason), Known(confidence));
-    md!(text, "rule {} |\n", Known(termination.rule.as_deref().map(Code)));
-    md!(text, "| domain | {} |\n", Known(termination.domain.map(|domain| domain.to_string())));
+    md!(text, "| reason | {}, confidence {}, ", Code(&reason), OrUnknown(confidence));
+    md!(text, "rule {} |\n", OrUnknown(termination.rule.as_deref().map(Code)));
+    md!(text, "| domain | {} |\n", OrUnknown(termination.domain.map(|domain| domain.to_string())));
     let outlook = termination.retry_outlook.map(|outlook| outlook.as_str().replace('_', " "));
-    md!(text, "| retry outlook | {} |\n", Known(outlook));
+    md!(text, "| retry outlook | {} |\n", OrUnknown(outlook));
     md!(text, "| runbook | {} |\n", Section(&termination.runbook));
     let attempt = failure.attempt_id.to_string();
-    md!(text, "| attempt | {}, on {} |\n", Code(&attempt), Known(failure.hosts.as_deref()));
-    let [began, ended] = [failure.started_at, failure.ended_at].map(|at| Known(at.map(timestamp)));
+    md!(text, "| attempt | {}, on {} |\n", Code(&attempt), OrUnknown(failure.hosts.as_deref()));
+    let [began, ended] = [failure.started_at, failure.ended_at].map(|at| OrUnknown(at.map(timestamp)));
     md!(text, "| began, ended | {}, {} UTC |\n", began, ended);
-    md!(text, "| status | {} |\n", Known(exit_status(failure.exit_code, failure.signal)));
+    md!(text, "| status | {} |\n", OrUnknown(exit_status(failure.exit_code, failure.signal)));
     md!(text, "| steps | last {}, ", number(failure.last_step));
     md!(text, "committed {}, lost {} |\n", number(failure.last_committed_step), number(failure.lost_steps));
-    let [peak, all] = [failure.peak_rss_bytes, failure.host_memory_bytes].map(|it| Known(it.map(bytes)));
+    let [peak, all] = [failure.peak_rss_bytes, failure.host_memory_bytes].map(|it| OrUnknown(it.map(bytes)));
     md!(text, "| memory | peak {} of {} |\n", peak, all);
     md!(text, "\n**Evidence**\n\n");
     if termination.evidence.is_empty() {
@@ -255,7 +255,7 @@ fn counters(text: &mut Markdown, failure: &FailedAttempt) {
         md!(text, "{}\n", other.runbook.as_deref().map(|section| (" → ".to_owned(), Section(section))));
     }
     for late in &failure.amendments {
-        let (old, new) = (Known(late.old_text.as_deref()), Known(late.new_text.as_deref()));
+        let (old, new) = (OrUnknown(late.old_text.as_deref()), OrUnknown(late.new_text.as_deref()));
         md!(text, "- Amended since: {} {} → {}, ", Code(&late.field), old, new);
         md!(text, "because {} ({}, {} UTC)\n", late.why, late.author, timestamp(late.at));
     }
@@ -280,7 +280,7 @@ fn tried(text: &mut Markdown, decisions: &[RetryDecision]) {
     );
     for decision in decisions {
         let budget = decision.budget().map(|(name, spent)| format!("{name}: {spent}"));
-        let after = Known(decision.after_attempt_number.map(|it| it.to_string()));
+        let after = OrUnknown(decision.after_attempt_number.map(|it| it.to_string()));
         md!(text, "| {} | {} ", after, decision.decision.to_string());
         md!(text, "| {} | {} | {} ", Sentence(&decision.why), Code(&decision.rule), budget);
         md!(text, "| {} | {} |\n", decision.delay_seconds.map(duration), decision.changed_settings());
@@ -320,7 +320,7 @@ fn version_list(text: &mut Markdown, input: &InputVersion) {
         if place > 0 {
             md!(text, "; ");
         }
-        md!(text, "{}", Known(value.as_deref().map(|value| Code(version(value)))));
+        md!(text, "{}", OrUnknown(value.as_deref().map(|value| Code(version(value)))));
         if !all {
             let numbers: Vec<String> = attempts.iter().map(u32::to_string).collect();
             md!(text, " (attempt {})", numbers.join(", "));
@@ -416,7 +416,7 @@ fn stored_checkpoints(text: &mut Markdown, found: &Postmortem) {
     let stored = &found.integrity;
     if stored.checkpoints.is_empty() {
         let why = stored.no_checkpoint_why.as_deref();
-        return md!(text, "\nThere is no checkpoint. Why: {}\n", Known(why.map(Sentence)));
+        return md!(text, "\nThere is no checkpoint. Why: {}\n", OrUnknown(why.map(Sentence)));
     }
     md!(
         text,
@@ -464,9 +464,13 @@ fn checkpoint(text: &mut Markdown, one: &Checkpoint, stored: &StoredIntegrity) {
         None if one.manifest_sha256.is_some() && are_manifests_verified => md!(text, "manifest"),
         None => md!(text, "{}", UNKNOWN),
     }
-    md!(text, " | {} | {} ", Known(one.size_bytes.map(bytes)), one.place.to_string());
-    md!(text, "| {} ", Known(one.manifest_sha256.as_deref().map(|manifest| Code(short_digest(manifest)))));
-    md!(text, "| {} |\n", Known(one.reason.as_deref()));
+    md!(text, " | {} | {} ", OrUnknown(one.size_bytes.map(bytes)), one.place.to_string());
+    md!(
+        text,
+        "| {} ",
+        OrUnknown(one.manifest_sha256.as_deref().map(|manifest| Code(short_digest(manifest))))
+    );
+    md!(text, "| {} |\n", OrUnknown(one.reason.as_deref()));
 }
 
 fn actions(text: &mut Markdown, actions: &[PostmortemAction]) {

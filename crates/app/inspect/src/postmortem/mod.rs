@@ -12,7 +12,7 @@ use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_flows::home::verify::{Depth, Watching, verify};
 use trackway_flows::runs::amend::amendments_of;
-use trackway_ledger::{AttemptRow, Found};
+use trackway_ledger::{AttemptRow, RunOrAttempt};
 
 pub use self::build::build;
 pub use self::markdown::markdown;
@@ -37,7 +37,7 @@ pub struct Evidence {
 pub fn postmortem(context: &Context, run_id: RunId, watching: &Watching<'_>) -> Result<Postmortem, AppError> {
     let run = context.run_by_id(run_id)?;
     let kind: LaunchKind = run.kind;
-    let explanation = explain(context, Found::Run(Box::new(run)))?;
+    let explanation = explain(context, RunOrAttempt::Run(Box::new(run)))?;
     let attempts = context.attempts_of_kind(run_id, kind)?;
     let attempts = attempts.into_iter().map(|attempt| {
         let amendments = amendments_of(context, attempt.attempt_id)?;

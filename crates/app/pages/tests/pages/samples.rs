@@ -221,6 +221,7 @@ pub fn comparison(text: &str) -> RunComparison {
         attempt_count: 2,
         created_at: Timestamp::from_micros(0),
         wall_seconds: 90.0,
+        running_seconds: None,
         gpu_seconds: 0.0,
         cost_usd: Some(1.5),
     };

@@ -30,6 +30,11 @@ impl FrameWriter {
         self.next_sequence < u32::MAX / 2
     }
 
+    /// Takes so many more sequence numbers for the frame that was made last: it has what so many more frames would have had.
+    pub fn take_numbers(&mut self, count: u32) {
+        self.next_sequence = self.next_sequence.wrapping_add(count);
+    }
+
     /// One frame around a payload of at most [`MAX_PAYLOAD_BYTES`], which `fill` writes: mark, length, sequence, type, flags, header check,
     /// payload, checksum.
     pub fn write(&mut self, out: &mut Vec<u8>, frame_type: u8, fill: impl FnOnce(&mut Payload<'_>)) {

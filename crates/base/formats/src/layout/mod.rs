@@ -97,7 +97,7 @@ layout!(
         set_aside = "set-aside",
         /// What attempts were made from beside their commit, by its hash: differences, scripts, packages. `trackway gc` keeps it.
         sources = "sources",
-        /// The settings file of the project.
+        /// The settings file of the project whose home it is, or else of the home.
         settings = SETTINGS_FILE,
         /// Written into a new home: git ignores everything in it but the settings file.
         gitignore = ".gitignore",
@@ -129,7 +129,7 @@ layout!(
     RunLayout, {
         /// What the run launches, without secrets.
         plan_json = "plan.json",
-        /// Locked by the supervisor of the run.
+        /// Locked by the supervisor of the run; the number of its process and the name of its machine.
         supervisor_lock = "supervisor.lock",
         /// What the supervisor of a detached run reports (`trackway run --detach`).
         supervisor_log = "supervisor.log",

@@ -1,6 +1,7 @@
 use trackway_core::{Rng as _, SplitMix64};
 
 use super::*;
+use crate::mutants::mutate;
 
 /// The values of a log that is pushed in pieces of this many bytes, and its reader.
 fn read(form: Form, text: &str, piece: usize) -> (Vec<Point>, LogReader) {
@@ -294,27 +295,8 @@ fn configurations_are_flattened() {
 
 /// How many mutants are read by default; `TRACKWAY_FUZZ_MUTANTS` sets another number.
 const USUAL_MUTANTS: u64 = 5_000;
-
-/// Changes a good file in one to three places: bits, bytes, pieces left out, doubled, and the end.
-fn mutate(good: &[u8], random: &mut SplitMix64) -> Vec<u8> {
-    let mut bytes = good.to_vec();
-    for _ in 0..=random.next_u64() % 3 {
-        if bytes.is_empty() {
-            break;
-        }
-        let at = random.next_u64() as usize % bytes.len();
-        let to = (at + 1 + random.next_u64() as usize % 16).min(bytes.len());
-        match random.next_u64() % 6 {
-            0 => bytes[at] ^= 1 << (random.next_u64() % 8),
-            1 => bytes[at] = random.next_u64() as u8,
-            2 => bytes[at] = b"\"\n,;:{}[]-0e"[random.next_u64() as usize % 12],
-            3 => drop(bytes.drain(at..to)),
-            4 => bytes.extend_from_within(at..to),
-            _ => bytes.truncate(at),
-        }
-    }
-    bytes
-}
+/// Signs that have a meaning in files of metrics.
+const SIGNS: &[u8] = b"\"\n,;:{}[]-0e";
 
 /// What a log says that is pushed in pieces of this many bytes, value by value, and what was left out of it.
 fn said(form: Form, bytes: &[u8], piece: usize) -> (Vec<(i64, String, u64)>, LeftOut) {
@@ -342,7 +324,7 @@ fn mutants_are_read() {
     ];
     for seed in 0..mutants {
         let mut random = SplitMix64::new(seed);
-        let bytes = mutate(texts[seed as usize % texts.len()].as_bytes(), &mut random);
+        let bytes = mutate(texts[seed as usize % texts.len()].as_bytes(), SIGNS, &mut random);
         for form in [Form::Table, Form::Lines] {
             let whole = said(form, &bytes, bytes.len().max(1));
             assert_eq!(whole, said(form, &bytes, 1 + random.next_u64() as usize % 16), "mutant {seed}");

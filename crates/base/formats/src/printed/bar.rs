@@ -85,21 +85,7 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
         _ if is_cut => !before.ends_with(['k', 'M', 'G']),
         _ => return None,
     };
-    let (description, done, total) = match before.rsplit_once('|') {
-        Some((bar, counts)) => {
-            let (done, total) = counts.trim().split_once('/')?;
-            // A description may have bars and numbers: `loss: 0.6875 ||:  50%|###`.
-            let description = match bar.rsplit_once("%|") {
-                Some((left, _)) => left.trim_end_matches(|at: char| at.is_ascii_digit()),
-                None => bar.split_once('|')?.0.trim_end(),
-            };
-            (description, count(done)?, count(total))
-        }
-        None => {
-            let (description, counted) = before.rsplit_once(' ').unwrap_or(("", before));
-            (description, count(counted.trim_end_matches(char::is_alphabetic))?, None)
-        }
-    };
+    let (description, done, total) = description_and_counts(before)?;
     let description = description.trim().trim_end_matches(':');
     let (mut values, mut step, mut epoch) = (Vec::new(), None, None);
     for part in parts.take(VALUES_MAX) {
@@ -142,6 +128,25 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
         description: description.into(),
     };
     Some((bar, behind))
+}
+
+/// What is before the brackets of a bar: its description, how far it is, and its total where it has one.
+fn description_and_counts(before: &str) -> Option<(&str, u64, Option<u64>)> {
+    match before.rsplit_once('|') {
+        Some((bar, counts)) => {
+            let (done, total) = counts.trim().split_once('/')?;
+            // A description may have bars and numbers: `loss: 0.6875 ||:  50%|###`.
+            let description = match bar.rsplit_once("%|") {
+                Some((left, _)) => left.trim_end_matches(|at: char| at.is_ascii_digit()),
+                None => bar.split_once('|')?.0.trim_end(),
+            };
+            Some((description, count(done)?, count(total)))
+        }
+        None => {
+            let (description, counted) = before.rsplit_once(' ').unwrap_or(("", before));
+            Some((description, count(counted.trim_end_matches(char::is_alphabetic))?, None))
+        }
+    }
 }
 
 /// Whether values beside a bar are measured: it goes through the training whatever it counts, `11.7img/s, loss (batch)=0.5`.

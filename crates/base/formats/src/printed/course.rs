@@ -206,6 +206,17 @@ impl PrintedCourse {
         }
     }
 
+    /// The number of a further record that has the values of the one before; nothing, and nothing is changed, where it is this one.
+    pub(super) fn next_record(&mut self, epoch: f64, but: Option<u64>) -> Option<u64> {
+        let before = self.records;
+        let record = self.record(epoch, true);
+        if Some(record) == but {
+            self.records = before;
+            return None;
+        }
+        Some(record)
+    }
+
     /// The number of a record that names a part of an epoch and no step. `is_next`: it has a value that the one before
     /// had, too. A training that continues counts on from where it was at that epoch.
     pub(super) fn record(&mut self, epoch: f64, is_next: bool) -> u64 {

@@ -15,10 +15,14 @@ closed_list!(
         SurplusValues = "surplus_values",
         /// Values whose comma may be one of decimals or of thousands were not recorded.
         UnclearCommas = "unclear_commas",
+        /// Rows of tables with measures were not recorded: nothing shows what each of them is of.
+        UnreadRows = "unread_rows",
         /// Settings beyond those that are taken, or that are too long, were not taken.
         SurplusSettings = "surplus_settings",
         /// Values that look like secrets, or whose names do, were not recorded.
         SecretValues = "secret_values",
+        /// Parts of the record of what was printed could not be written, and no record says so.
+        DroppedFrames = "dropped_frames",
         /// States of lines that the script drew over in a terminal are not in the log.
         DrawnOver = "drawn_over",
         /// Output was not shown, since the terminal took nothing. The log has it.
@@ -59,6 +63,10 @@ impl LeftOut {
                 "{} {were} not recorded: nothing shows whether a comma as in `1,234` is one of decimals or of thousands",
                 counted("value")
             ),
+            LeftOutKind::UnreadRows => format!(
+                "{} of tables with measures {were} not recorded: nothing shows what each row is of",
+                counted("row")
+            ),
             LeftOutKind::SurplusSettings => format!(
                 "{} {were} not taken: at most {SETTINGS_MAX} are, with names and values of at most {} and {} bytes",
                 counted("setting"),
@@ -67,6 +75,12 @@ impl LeftOut {
             ),
             LeftOutKind::SecretValues => {
                 format!("{} {were} not recorded: they or their names look like secrets", counted("value"))
+            }
+            LeftOutKind::DroppedFrames => {
+                format!(
+                    "{} of the printed values' record {were} not written: the disk took nothing more",
+                    counted("part")
+                )
             }
             LeftOutKind::DrawnOver => format!(
                 "{} of lines that the script drew over in its terminal {are} not in the log, which has the last ones",

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::LINE_BYTES_MAX;
+use super::{LINE_BYTES_MAX, tables};
 
 /// Puts the lines of one output together.
 #[derive(Debug, Default)]
@@ -18,21 +18,33 @@ pub(crate) struct Lines {
 impl Lines {
     /// Takes the next bytes; calls `found` for every line as it is, with its number: what a carriage return begins is
     /// still of the same line.
-    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(u64, &[u8])) {
-        let mut begin = 0;
-        for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
-            let part = &bytes[begin..end];
-            begin = end + 1;
-            // Most lines arrive whole and need no copy.
-            if self.line.is_empty() && !self.too_long && part.len() <= LINE_BYTES_MAX {
-                found(self.number(), part);
-            } else {
-                self.take(part);
-                self.end_line(&mut found);
-            }
-            self.ended += u64::from(bytes[end] == b'\n');
+    pub fn push(&mut self, mut bytes: &[u8], mut found: impl FnMut(u64, &[u8])) {
+        while self.push_line(&mut bytes, &mut found) {}
+    }
+
+    /// The same of the first of the lines that end in the bytes, and leaves what is behind it. False: none does, and all bytes are taken.
+    pub fn push_line(&mut self, bytes: &mut &[u8], mut found: impl FnMut(u64, &[u8])) -> bool {
+        let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) else {
+            self.take(bytes);
+            *bytes = &[];
+            return false;
+        };
+        let (part, is_newline) = (&bytes[..end], bytes[end] == b'\n');
+        *bytes = &bytes[end + 1..];
+        // Most lines arrive whole and need no copy.
+        if self.line.is_empty() && !self.too_long && part.len() <= LINE_BYTES_MAX {
+            found(self.number(), part);
+        } else {
+            self.take(part);
+            self.end_line(&mut found);
         }
-        self.take(&bytes[begin..]);
+        self.ended += u64::from(is_newline);
+        true
+    }
+
+    /// So many whole lines were read elsewhere.
+    pub fn pass(&mut self, newlines: u64) {
+        self.ended += newlines;
     }
 
     /// How many lines were too long, and the number of the first.
@@ -94,6 +106,7 @@ fn is_worth_reading(line: &[u8]) -> bool {
         || line.first().is_some_and(|first| matches!(first, b'|' | b'-'))
         || names_measure(line)
         || may_head_table(line)
+        || tables::may_head_named_rows(line)
 }
 
 /// By how much a line is indented.
@@ -268,6 +281,7 @@ mod tests {
             || line.windows(3).any(|part| matches!(part, b"nan" | b"inf" | b"NaN" | b"Inf" | b" = "))
             || line.windows(4).any(|part| matches!(part, b"loss" | b"Loss" | b"LOSS" | b"poch" | b"mAP5"))
             || may_head_table(line)
+            || tables::may_head_named_rows(line)
     }
 
     proptest::proptest! {

@@ -10,6 +10,7 @@
 mod bar;
 mod columns;
 mod course;
+mod dicts;
 mod fields;
 mod forms;
 mod left_out;
@@ -34,11 +35,13 @@ pub(crate) use fields::{is_measure, json_fields, part_prefix, step_and_numbers, 
 use forms::known::{self, KnownForms, Learnt};
 use forms::last::LastForms;
 use forms::quiet::QuietForms;
+use forms::run::Collected;
 use left_out::LeftOutCounts;
 pub use left_out::{LeftOut, LeftOutKind};
 use lexical::commas::{self, Comma, SeenCommas};
 use lexical::named::Named;
 use lexical::names::{self, Meaning};
+use lexical::part_name::PartName;
 use lexical::prefix;
 pub(crate) use lines::Lines;
 use settings::{OpenCall, Settings};
@@ -88,6 +91,40 @@ impl PrintedMetrics {
     }
 }
 
+/// Values of the same names at one step after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct PrintedRun<'r> {
+    /// Of one reader, all that have this number have the same names in the same order.
+    pub number: u32,
+    pub names: &'r [String],
+    /// The steps, as they would be those of [`PrintedMetrics`].
+    pub steps: &'r [u64],
+    /// The values of the first step, in the order of the names, then those of the next.
+    pub values: &'r [f64],
+}
+
+impl PrintedRun<'_> {
+    /// Gives the values of one step after the other.
+    pub fn each(&self, mut found: impl FnMut(&PrintedMetrics)) {
+        let values = self.names.iter().map(|name| (name.clone(), 0.0)).collect();
+        let mut metrics = PrintedMetrics { names: Some(self.number), ..PrintedMetrics::of(0, values) };
+        for (step, values) in self.steps.iter().zip(self.values.chunks_exact(self.names.len().max(1))) {
+            metrics.step = *step;
+            metrics.values.iter_mut().zip(values).for_each(|((_, value), read)| *value = *read);
+            found(&metrics);
+        }
+    }
+}
+
+/// What is found in an output.
+#[derive(Debug, Clone, Copy)]
+pub enum PrintedFound<'r> {
+    /// Values of one step.
+    One(&'r PrintedMetrics),
+    /// Values of several lines of one form.
+    Run(PrintedRun<'r>),
+}
+
 /// A line of a client of Weights & Biases repeats what was logged, at no step.
 const REPEATING: &str = "wandb:";
 
@@ -129,12 +166,13 @@ struct Reading {
     /// Which line is being read.
     place: Option<(Printed, u64)>,
     left_out: LeftOutCounts,
+    collected: Collected,
 }
 
 /// The part of the data that a heading names.
 #[derive(Debug)]
 struct Part {
-    prefix: &'static str,
+    prefix: PartName,
     /// So much is the heading indented.
     indent: usize,
     extent: Extent,
@@ -154,7 +192,7 @@ enum Extent {
 
 impl Part {
     /// What is below a title.
-    fn titled(prefix: &'static str, line: &[u8]) -> Self {
+    fn titled(prefix: PartName, line: &[u8]) -> Self {
         let extent = Extent::Block { has_values: false, is_titled: true, has_text: false };
         Self { prefix, indent: lines::indent_of(line), extent }
     }
@@ -321,12 +359,29 @@ impl PrintedReader {
     /// Takes the next bytes of one output; calls `found` for the values in it. Where a script draws a bar on one
     /// output and prints values without a step on the other, the bar's output must be pushed first.
     pub fn push(&mut self, output: Printed, bytes: &[u8], mut found: impl FnMut(&PrintedMetrics)) {
-        let reading = &mut self.reading;
+        self.push_runs(output, bytes, &mut |these| match these {
+            PrintedFound::One(metrics) => found(metrics),
+            PrintedFound::Run(run) => run.each(&mut found),
+        });
+    }
+
+    /// The same, which gives the values of many lines of one form together.
+    pub fn push_runs(&mut self, output: Printed, bytes: &[u8], found: &mut dyn FnMut(PrintedFound<'_>)) {
+        let (reading, mut rest) = (&mut self.reading, bytes);
         if reading.steps.awaits_bar() && !reading.only_json {
-            reading.look_at(self.outputs[1 - output as usize].open(), &mut found);
+            let open = self.outputs[1 - output as usize].open();
+            reading.look_at(open, &mut |metrics| found(PrintedFound::One(metrics)));
         }
-        self.outputs[output as usize]
-            .push(bytes, |number, line| reading.numbered((output, number), line, &mut found));
+        let lines = &mut self.outputs[output as usize];
+        while lines.push_line(&mut rest, |number, line| {
+            reading.numbered((output, number), line, &mut |metrics| found(PrintedFound::One(metrics)));
+        }) {
+            if reading.may_read_on(output) {
+                let passed = reading.read_on(output, rest, found);
+                lines.pass(passed.newlines);
+                rest = &rest[passed.bytes..];
+            }
+        }
     }
 
     /// How much of the lines so far was not read, of each kind and output.
@@ -397,7 +452,7 @@ impl Reading {
         let part = &mut self.part[output as usize];
         if text::heads_best_values(line) {
             let indent = lines::indent_of(line);
-            *part = Some(Part { prefix: names::BEST, indent, extent: Extent::Indented });
+            *part = Some(Part { prefix: names::BEST.into(), indent, extent: Extent::Indented });
         } else if part.as_mut().is_some_and(|part| part.ends_at(line)) {
             *part = None;
         } else if let Some(part) = part.as_ref().filter(|part| part.is_titled() && text::is_rule(line)) {
@@ -503,7 +558,7 @@ impl Reading {
     }
 
     /// The lines below this one are of a part of the data.
-    fn begin_title(&mut self, output: Printed, prefix: &'static str, line: &[u8]) {
+    fn begin_title(&mut self, output: Printed, prefix: PartName, line: &[u8]) {
         self.part[output as usize] = Some(Part::titled(prefix, line));
         self.tables[output as usize].begin_below_title(prefix);
     }
@@ -523,7 +578,8 @@ impl Reading {
         let at = output as usize;
         if !has_digit && let Some(prefix) = text::part_heading(line) {
             let extent = Extent::Unclear { has_colon: line.trim_ascii_end().ends_with(b":") };
-            self.part[at] = prefix.map(|prefix| Part { prefix, indent: lines::indent_of(line), extent });
+            let indent = lines::indent_of(line);
+            self.part[at] = prefix.map(|prefix| Part { prefix, indent, extent });
             return true;
         }
         if text::heads_training_again(line) {
@@ -557,12 +613,24 @@ impl Reading {
 
     /// Nothing is open that the next line may belong to, but for a heading that says where the script is.
     fn is_at_rest(&self, output: Printed) -> bool {
+        self.continued[output as usize].is_none() && self.has_nothing_open(output)
+    }
+
+    /// Whether lines of known forms may be read at once.
+    fn may_read_on(&self, output: Printed) -> bool {
+        let at = output as usize;
+        let is_below = self.only_json || self.is_below_heading[at] || !self.above[at].is_empty();
+        !is_below && self.has_nothing_open(output)
+    }
+
+    /// Nothing is open but for a heading and a line that what is indented below may continue.
+    fn has_nothing_open(&self, output: Printed) -> bool {
         let at = output as usize;
         let is_below = self.is_below_drawing[at];
         let is_of_part = self.part[at].is_some() || self.lists[at].measured.is_some();
         // Neither is read any more once the training has begun.
         let is_closed = self.steps.has_begun() || (self.yaml[at].is_at_rest() && self.calls[at].is_closed());
-        self.tables[at].is_at_rest() && is_closed && !is_below && !is_of_part && self.continued[at].is_none()
+        self.tables[at].is_at_rest() && is_closed && !is_below && !is_of_part
     }
 
     /// A line is read by the first form it fits.
@@ -585,7 +653,7 @@ impl Reading {
                 let part = self.part[output as usize].as_mut().filter(|part| part.is_titled());
                 if let Some(part) = part {
                     part.see_row();
-                    objects::take_part(&mut dict, part.prefix);
+                    objects::take_titled(&mut dict, part.prefix);
                 }
                 self.values(dict, found);
             }
@@ -593,6 +661,9 @@ impl Reading {
         }
         if line.starts_with(REPEATING) {
             return Said::Nothing;
+        }
+        if self.take_dicts(output, line, found) {
+            return Said::Something;
         }
         self.for_people(output, line, found)
     }
@@ -630,7 +701,11 @@ impl Reading {
         if self.part[at].is_none() {
             tables.end_title();
         }
-        match tables.take(message) {
+        let taken = tables.take(message);
+        let unread = tables.take_unread();
+        self.leave_out(LeftOutKind::UnreadRows, unread);
+        let tables = &mut self.tables[at];
+        match taken {
             Taken::No => {}
             Taken::Part => {
                 if tables.is_in_titled_box() {
@@ -642,9 +717,11 @@ impl Reading {
                 if named.step.or(named.epoch).is_some() {
                     self.end_title(output, &named);
                 }
-                let batch = if named.position.is_some() { "_batch" } else { "" };
-                let part = self.part[at].as_ref().map(|part| format!("{}{batch}", part.prefix));
-                named.take_part(part.as_deref());
+                let part = self.part[at].as_ref().map(|part| part.prefix);
+                match named.position.is_some() {
+                    true => named.take_part(part.map(|part| format!("{}_batch", &*part)).as_deref()),
+                    false => named.take_titled(part),
+                }
                 self.part[at].iter_mut().for_each(Part::see_row);
                 self.values(*named, found);
                 return Said::Something;
@@ -693,7 +770,7 @@ impl Reading {
         if named.is_supposed && !self.steps.has_begun() {
             return Said::Something;
         }
-        named.take_part(self.part[at].as_ref().map(|part| part.prefix));
+        named.take_titled(self.part[at].as_ref().map(|part| part.prefix));
         self.evaluated[at].see(&mut named);
         continue_below(&mut self.continued[at], &named, self.indent);
         self.is_below_drawing[at] |= named.is_drawn;
@@ -784,6 +861,9 @@ fn read_message(message: &str, known: Option<Comma>) -> Option<Named> {
     {
         return Some(special);
     }
+    if let Some((before, _)) = python::read_last_dicts(message) {
+        return dicts::said_before(before, known);
+    }
     let at_end = message.find('{').filter(|_| message.ends_with('}'));
     let dict = at_end.and_then(|at| Some((&message[..at], python::read_dict(&message[at..])?)));
     let dict = dict.or_else(|| python::read_last_collection(message));
@@ -810,12 +890,8 @@ fn read_message(message: &str, known: Option<Comma>) -> Option<Named> {
         named.step = named.step.or(place.step);
         named.epoch = named.epoch.or(place.epoch);
     }
-    let is_measured = named.has_place() || named.meaning() == Some(Meaning::Measure);
-    let part = text::part_before(before).or_else(|| text::part_of_line(before).filter(|_| is_measured));
-    if let Some(part) = &part {
-        objects::take_part(&mut named, part);
-    }
-    let is_about_training = part.is_some() || named.has_place() || named.meaning() == Some(Meaning::Measure);
+    let has_part = dicts::take_part_before(&mut named, before);
+    let is_about_training = has_part || named.has_place() || named.meaning() == Some(Meaning::Measure);
     let has_decimals = named.values.iter().any(|(_, value)| value.fract() != 0.0);
     Some(named).filter(|named| named.has_values() && (is_about_training || has_decimals))
 }

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::lexical::named::Named;
+use super::lexical::named_value::with_named_value;
 use super::lexical::names;
+use super::lexical::part_name::PartName;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// The fields that name the step of a line, the best first.
@@ -53,6 +55,7 @@ pub(super) fn fields_of(text: &str) -> Option<Map<String, Value>> {
 
 /// The numbers among an object's fields, nested ones with a slash, with the step that names it best.
 pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
+    let fields = with_named_value(fields);
     let step_field = STEP_FIELDS.iter().copied().find(|name| step_of(&fields, name).is_some());
     let (mut values, mut surplus) = (Vec::new(), 0);
     for (name, value) in &fields {
@@ -127,9 +130,18 @@ fn part_in(text: &str) -> Option<String> {
 
 /// Gives the numbers of an object the prefix of the part of the data that they are of; the epoch is the script's.
 pub(super) fn take_part(named: &mut Named, part: &str) {
+    rename(named, |name| names::prefixed(part, name));
+}
+
+/// The same of the part that a title names.
+pub(super) fn take_titled(named: &mut Named, part: PartName) {
+    rename(named, |name| part.name_of(name));
+}
+
+fn rename(named: &mut Named, renamed: impl Fn(&str) -> String) {
     (named.position, named.total) = (None, None);
     for (name, _) in named.values.iter_mut().filter(|(name, _)| name != EPOCH_FIELD) {
-        *name = names::prefixed(part, name);
+        *name = renamed(name);
     }
 }
 

@@ -23,6 +23,23 @@ pub(super) fn read_first_dict(text: &str) -> Option<(Map<String, Value>, &str)> 
     Some((reader.dict(0)?, reader.rest))
 }
 
+/// The dicts of a list of two or more that ends a text, and what is before it: `[{'epoch': 1, 'loss': 0.5}, …]`.
+pub(super) fn read_last_dicts(text: &str) -> Option<(&str, Vec<Map<String, Value>>)> {
+    let text = text.trim_end();
+    let begin = Some(text).filter(|text| text.ends_with("}]"))?.find("[{")?;
+    let (mut reader, mut dicts) = (Reader { rest: &text[begin + 1..] }, Vec::new());
+    loop {
+        dicts.push(reader.dict(0)?);
+        if reader.take(']') {
+            break;
+        }
+        if !reader.take(',') {
+            return None;
+        }
+    }
+    (reader.rest.is_empty() && dicts.len() > 1).then_some((&text[..begin], dicts))
+}
+
 /// The dict of a collection that ends a text, and what is before it: `test: OrderedDict([('acc', 0.5)])`,
 /// `defaultdict(<class 'float'>, {'acc': 0.5})`.
 pub(super) fn read_last_collection(text: &str) -> Option<(&str, Map<String, Value>)> {

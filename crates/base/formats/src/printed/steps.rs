@@ -143,6 +143,19 @@ struct Track {
     reported_step: Option<u64>,
 }
 
+/// How the steps of further lines of one form are found, as long as no other line is read between them that has values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Further {
+    /// They name their steps.
+    Named { counts: Counts, is_judging: bool },
+    /// They are records that have parts of epochs and the names of the record before.
+    Records,
+    /// As of lines by themselves.
+    Lines,
+    /// They are drawings that move the training's bar on.
+    Drawings,
+}
+
 /// The first and the highest of printed numbers.
 #[derive(Debug, Default)]
 struct Range(Option<(u64, u64)>);
@@ -325,10 +338,7 @@ impl Steps {
         if !is_open || is_too_high() || self.is_second_count(named) {
             return None;
         }
-        if let Some(epoch) = named.epoch {
-            self.course.see_epoch(epoch, named.epoch_counted_from_one);
-        }
-        self.epoch = named.epoch.or(self.epoch);
+        self.see_epoch(named);
         if named.step.or(named.position).is_none() {
             return self.is_without_bars(named).then(|| self.step_without_place(named));
         }
@@ -336,6 +346,62 @@ impl Steps {
         let step = step.and_then(|named| self.step_of(named))?;
         self.is_at(step);
         Some(step)
+    }
+
+    fn see_epoch(&mut self, named: &Named) {
+        if let Some(epoch) = named.epoch {
+            self.course.see_epoch(epoch, named.epoch_counted_from_one);
+        }
+        self.epoch = named.epoch.or(self.epoch);
+    }
+
+    /// How the steps of lines are found that differ from this one in their numbers only; nothing if each has to be read by itself.
+    pub fn further(&self, named: &Named) -> Option<Further> {
+        if self.behind.is_some() || !self.held.is_empty() {
+            return None;
+        }
+        let is_done = named.is_done_round || named.highest_step.is_some();
+        if named.step.is_some() && self.naming_lines == NAMING_LINES && !is_done {
+            let counts = if named.counts_training { Counts::Training } else { Counts::Unclear };
+            return Some(Further::Named { counts, is_judging: named.is_judging() });
+        }
+        let is_record = self.counts_records && named.part_of_epoch.is_some() && !named.values.is_empty();
+        let is_placed = named.step.or(named.position).or(named.epoch).is_some();
+        let has_names = || {
+            let mut names =
+                named.values.iter().map(|(name, _)| name).filter(|name| *name != "epoch").peekable();
+            names.peek().is_some() && self.record_names.iter().eq(names)
+        };
+        if is_record && !is_placed && has_names() && self.is_without_bars(named) {
+            return Some(Further::Records);
+        }
+        Some(Further::Lines)
+    }
+
+    /// The step of such a line; nothing, and nothing is changed, if it has to be read by itself.
+    #[inline]
+    pub fn further_step(&mut self, further: Further, named: &Named) -> Option<u64> {
+        match (further, named.step) {
+            (Further::Named { counts, is_judging }, Some(step)) => {
+                let is_too_high = |number: u64| number > STEP_MAX;
+                if is_too_high(step)
+                    || named.epoch.is_some_and(is_too_high)
+                    || named.position.is_some_and(is_too_high)
+                {
+                    return None;
+                }
+                self.see_epoch(named);
+                let step = self.named_step(step, None, counts, is_judging);
+                self.is_at(step);
+                Some(step)
+            }
+            (Further::Records, _) => {
+                let record = self.course.next_record(named.part_of_epoch?, self.at)?;
+                self.at = self.at.max(Some(record));
+                Some(record)
+            }
+            _ => self.plain_line(named),
+        }
     }
 
     /// Whether no bar says where a line is that names no step.
@@ -420,21 +486,22 @@ impl Steps {
         });
     }
 
+    /// The growing step of a printed one. `highest`: the highest of several numbers that may be the step.
+    fn named_step(&mut self, step: u64, highest: Option<u64>, counts: Counts, is_judging: bool) -> u64 {
+        if self.epoch.is_none() && !is_judging && self.range.falls_at(step) {
+            self.course.fell_back();
+        }
+        let step = highest.map_or(step, |other| other.max(step));
+        self.course.step(self.epoch, step, counts, is_judging)
+    }
+
     /// The growing step that a line names.
     fn step_of(&mut self, named: &Named) -> Option<u64> {
         let (epoch, is_judging) = (named.epoch.or(self.epoch), named.is_judging());
         if let Some(step) = named.done_steps() {
-            if epoch.is_none() && !is_judging && self.range.falls_at(step) {
-                self.course.fell_back();
-            }
             let counts = if named.counts_training { Counts::Training } else { Counts::Unclear };
             let highest = named.highest_step.filter(|_| named.epoch.is_some() && counts == Counts::Unclear);
-            return Some(self.course.step(
-                epoch,
-                highest.map_or(step, |other| other.max(step)),
-                counts,
-                is_judging,
-            ));
+            return Some(self.named_step(step, highest, counts, is_judging));
         }
         let done = named.position?;
         if named.total.is_none() && epoch.is_some() {
@@ -588,6 +655,45 @@ impl Steps {
             self.at = Some(step);
             self.sees_finer();
         }
+    }
+
+    /// Whether drawings that differ from this one in their numbers only do no more than move the bar on that shows where the training is.
+    /// `names`: the number of the names of its values.
+    pub fn may_move_on(&self, bar: &Bar, names: u32) -> bool {
+        let Some((track, others)) = self.tracks.split_last() else { return false };
+        let waits = self.behind.is_some() || !self.held.is_empty();
+        let are_said = others.iter().all(|other| other.pending.is_none());
+        let is_plain = bar.purpose == Purpose::Training && !bar.is_keras && !bar.is_cut && bar.step.is_none();
+        let leads = self.leader.as_ref().is_some_and(|leader| track.is(lent(leader)));
+        let may_move_on = track.name == bar.name && track.may_move_on(names);
+        may_move_on && is_plain && leads && are_said && !waits && !bar.values.is_empty()
+    }
+
+    /// Moves the bar on to such a drawing. Where that says the drawing before it, the values become those of that one, and its step is
+    /// given back. `None`, and nothing is changed: it has to be read by itself.
+    #[inline]
+    pub fn move_on(&mut self, bar: &Bar, values: &mut [f64]) -> Option<Option<u64>> {
+        let track = self.tracks.last_mut()?;
+        let epoch = bar.epoch.map(|(epoch, _)| epoch);
+        let is_same =
+            bar.total.is_some() && bar.total == track.total && (epoch.is_none() || epoch == track.epoch);
+        let is_further = bar.done >= track.done.max(1) && bar.done <= STEP_MAX;
+        let before = track.pending.as_ref().map(|pending| pending.step);
+        if !is_same || !is_further || track.reported_step == before {
+            return None;
+        }
+        if let Some((epoch, counted_from_one)) = bar.epoch {
+            self.course.see_epoch(epoch, counted_from_one);
+        }
+        let step = track.advance(bar.done, bar.epoch);
+        track.has_ended |= track.is_at_end();
+        let said = track.redraw(step, values);
+        let (counted, is_at_end) = (track.counted, track.is_at_end());
+        self.course.remember(counted);
+        self.leader_is_drawn = !is_at_end;
+        self.has_judged = false;
+        self.is_at(step);
+        Some(said)
     }
 
     /// What is read next is behind a drawing, on its line, or not any more: the drawing itself shows where it was printed.
@@ -894,6 +1000,34 @@ impl Track {
         let mut drawn = before.map_or_else(|| take(&mut self.room), |before| before.values);
         copy_values(values, &mut drawn);
         self.pending = Some(PrintedMetrics { names, ..PrintedMetrics::of(step, drawn) });
+    }
+
+    /// Whether all values of further drawings with names of this number are said as they are.
+    fn may_move_on(&self, names: u32) -> bool {
+        let drawn = self.pending.as_ref().filter(|pending| pending.names == Some(names));
+        drawn.is_some_and(|drawn| {
+            let names = || drawn.values.iter().map(|(name, _)| name);
+            let are_same = self.reported.iter().map(|(name, _)| name).eq(names());
+            let is_plain = self.named.is_none() && self.has_values && self.may_train && !self.pending_is_cut;
+            are_same && is_plain && !names().any(|name| changes_seldom(name))
+        })
+    }
+
+    /// The same as to say the last drawing where it has another step, and to draw the next one with these values; the
+    /// step of what is said, whose values they become.
+    fn redraw(&mut self, step: u64, values: &mut [f64]) -> Option<u64> {
+        let pending = self.pending.as_mut()?;
+        let said = Some(std::mem::replace(&mut pending.step, step)).filter(|before| *before != step);
+        for ((value, (_, drawn)), (_, reported)) in
+            values.iter_mut().zip(&mut pending.values).zip(&mut self.reported)
+        {
+            std::mem::swap(value, drawn);
+            if said.is_some() {
+                *reported = *value;
+            }
+        }
+        self.reported_step = said.or(self.reported_step);
+        said
     }
 
     /// Takes in the values of a drawing, and what was reported before it.

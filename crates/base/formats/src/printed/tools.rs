@@ -125,9 +125,18 @@ pub(super) fn is_of_xgboost(line: &str) -> bool {
 
 /// The beginnings of some tools' lines that have no name for the step. Whether this alone shows measures.
 pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
+    match tokens {
+        [Token::Other('['), ..] => read_bracket(tokens, named),
+        [Token::Number { .. }, ..] => read_first_number(tokens, named),
+        [Token::Word(_), ..] => read_first_word(tokens, named),
+        _ => false,
+    }
+}
+
+/// The same of a line that begins with a bracket.
+fn read_bracket(tokens: &[Token<'_>], named: &mut Named) -> bool {
     use Token::{Number, Other, Word};
     match tokens {
-        // XGBoost and LightGBM begin their lines with the round.
         // YOLACT: `[  0]      10 || B: 4.5 | C: 12.3`
         [Other('['), Number { whole: epoch, .. }, Other(']'), Number { whole, .. }, Other('|'), ..] => {
             (named.epoch, named.step) = (*epoch, *whole);
@@ -140,16 +149,12 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
         }
         // An index of R: `[1] "AUC" "0.91"`
         [Other('['), Number { .. }, Other(']'), Other('"'), ..] => false,
+        // XGBoost and LightGBM begin their lines with the round.
         [Other('['), Number { whole, .. }, Other(']'), ..] => {
             let is_epoch = matches!(tokens.get(3..5), Some([Other('['), Number { .. }]));
             if !is_epoch {
                 named.step = *whole;
             }
-            false
-        }
-        // PyTorch's tutorial on style transfer: `run [50]:`
-        [Word("run"), Other('['), Number { whole, .. }, Other(']'), Other(':')] => {
-            named.step = *whole;
             false
         }
         // `[1,  2000] loss: 2.196`
@@ -171,13 +176,16 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
             named.epoch = *epoch;
             false
         }
-        // `Train 0, loss: 1.25, train acc: 0.6`
-        [Word(part), Number { whole: epoch @ Some(_), .. }, Other(','), Word(first), second, ..]
-            if names::part_of_data(part).is_some() && begins_with_measure(first, second) =>
-        {
-            named.epoch = *epoch;
-            false
-        }
+        // Marian: `Ep. 1 : Up. 500 : Cost 8.75 : L.r. 3e-05`, `[valid] Ep. 1 : Up. 500 : bleu : 12.5`
+        [Other('['), Word(_), Other(']'), rest @ ..] => read_marian(rest, named),
+        _ => false,
+    }
+}
+
+/// The same of a line that begins with a number.
+fn read_first_number(tokens: &[Token<'_>], named: &mut Named) -> bool {
+    use Token::{Number, Other, Word};
+    match tokens {
         // `10 | loss 9.4 | lr 6.0e-04`, `10 ; loss 9.4`, `10: train loss 9.4`, `10 [D loss: 0.7]`, `10, train_loss=9.4`
         [Number { whole, .. }, Other('|' | ':' | ';' | '[' | ','), Word(first), second, ..]
             if begins_with_measure(first, second) =>
@@ -215,6 +223,33 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
             named.take_value("loss".into(), *value, "");
             true
         }
+        // CatBoost: `0:	learn: 0.68	test: 0.69	best: 0.69 (0)	total: 48ms	remaining: 48s`
+        [Number { whole, .. }, Other(':'), Word("learn"), Other(':'), Number { .. }, rest @ ..]
+            if rest.contains(&Word("remaining")) =>
+        {
+            (named.step, named.is_done_round) = (*whole, true);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The same of a line that begins with a word.
+fn read_first_word(tokens: &[Token<'_>], named: &mut Named) -> bool {
+    use Token::{Number, Other, Word};
+    match tokens {
+        // PyTorch's tutorial on style transfer: `run [50]:`
+        [Word("run"), Other('['), Number { whole, .. }, Other(']'), Other(':')] => {
+            named.step = *whole;
+            false
+        }
+        // `Train 0, loss: 1.25, train acc: 0.6`
+        [Word(part), Number { whole: epoch @ Some(_), .. }, Other(','), Word(first), second, ..]
+            if names::part_of_data(part).is_some() && begins_with_measure(first, second) =>
+        {
+            named.epoch = *epoch;
+            false
+        }
         // TD3: `Evaluation over 10 episodes: 123.5`
         [
             Word("evaluation"),
@@ -227,15 +262,6 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
             named.take_value("eval_reward".into(), *value, "");
             true
         }
-        // CatBoost: `0:	learn: 0.68	test: 0.69	best: 0.69 (0)	total: 48ms	remaining: 48s`
-        [Number { whole, .. }, Other(':'), Word("learn"), Other(':'), Number { .. }, rest @ ..]
-            if rest.contains(&Word("remaining")) =>
-        {
-            (named.step, named.is_done_round) = (*whole, true);
-            true
-        }
-        // Marian: `Ep. 1 : Up. 500 : Cost 8.75 : L.r. 3e-05`, `[valid] Ep. 1 : Up. 500 : bleu : 12.5`
-        [Other('['), Word(_), Other(']'), rest @ ..] => read_marian(rest, named),
         [Word("ep"), ..] => read_marian(tokens, named),
         // fastText: `Progress:  12.3% words/sec/thread:  5123 lr:  0.08 avg.loss:  2.3`
         [Word("progress"), Other(':'), Number { value, share: Some(_), .. }, Word(speed), ..]

@@ -8,11 +8,14 @@ use super::payloads::{
     CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, EarlyMetrics, Event, Frame,
     Heartbeat, Metrics, NameDefinition, NameId, Origin, Param, SegmentHeader,
 };
+use super::series::Series;
 use crate::frames::Fields;
 
 /// What a payload turned out to be.
 pub(super) enum Decoded {
     Frame(Frame),
+    /// Several metrics frames in one.
+    Series(Series),
     /// A header frame of a version this crate does not read.
     UnsupportedVersion(u16),
 }
@@ -25,6 +28,9 @@ pub(super) fn decode(frame_type: u8, payload: &[u8], highest_version: u16) -> Op
         if version > highest_version {
             return Some(Decoded::UnsupportedVersion(version));
         }
+    }
+    if frame_type == frame_type::SERIES {
+        return Series::of(fields).map(Decoded::Series);
     }
     let frame = match frame_type {
         frame_type::HEADER => Frame::Header(header(&mut fields)?),

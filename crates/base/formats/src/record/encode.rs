@@ -2,9 +2,12 @@ use std::collections::HashMap;
 
 use trackway_core::{MetricStep, Step, Timestamp};
 
-use super::layout::{FILE_MAGIC, FORMAT_VERSION, MAX_METRICS_PER_FRAME, MAX_NAMES_PER_SEGMENT, frame_type};
+use super::layout::{
+    FILE_MAGIC, FORMAT_VERSION, MAX_METRICS_PER_FRAME, MAX_NAMES_PER_SEGMENT, MAX_STEPS_PER_SERIES,
+    frame_type,
+};
 use super::payloads::{CheckpointFrame, Close, ControlAck, Event, Heartbeat, Param, SegmentHeader};
-use crate::frames::{FrameWriter, MAX_NAME_BYTES, MAX_TEXT_BYTES, Payload, cut};
+use crate::frames::{FrameWriter, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, Payload, cut};
 
 /// After so many metrics frames the definitions are repeated, so that a torn definition costs names only up to here.
 const REPEAT_DEFINITIONS_EVERY_FRAMES: u32 = 4_096;
@@ -13,6 +16,12 @@ const REPEAT_DEFINITIONS_EVERY_FRAMES: u32 = 4_096;
 const METRICS_HEAD_BYTES: usize = 20;
 /// A name's number and a value.
 const VALUE_BYTES: usize = 12;
+/// Of a series the time, the number of names and the number of steps.
+const SERIES_HEAD_BYTES: usize = 16;
+/// A name's number.
+const NAME_ID_BYTES: usize = 4;
+/// A step, or a value of it.
+const SERIES_NUMBER_BYTES: usize = 8;
 
 /// Turns the frames of one segment into bytes, numbering them and interning metric names.
 ///
@@ -80,24 +89,52 @@ impl Encoder {
         values: &[(impl AsRef<str>, f64)],
     ) {
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
-            self.intern_all(out, chunk);
-            self.metrics_frame(out, frame_type::METRICS, (at, step), chunk);
+            self.intern_all(out, chunk.iter().map(|(name, _)| name.as_ref()));
+            self.metrics_frame(out, frame_type::METRICS, (at, step), chunk.iter().map(|(_, value)| *value));
         }
     }
 
-    /// The same of values that have the names of the last ones, in the same order: where the segment has these they are not compared.
-    pub fn further_metrics(
+    /// How many steps one call of [`Encoder::series`] takes of so many metrics.
+    #[must_use]
+    pub fn steps_of_series(name_count: usize) -> usize {
+        let room = MAX_PAYLOAD_BYTES.saturating_sub(SERIES_HEAD_BYTES + name_count * NAME_ID_BYTES);
+        (room / ((1 + name_count) * SERIES_NUMBER_BYTES)).clamp(1, MAX_STEPS_PER_SERIES)
+    }
+
+    /// Values of the same metrics at one step after the other, in one frame, with the definitions of names that are new to the segment
+    /// in front: at most [`MAX_METRICS_PER_FRAME`] names and [`Encoder::steps_of_series`] steps. `values` has those of the first step,
+    /// then those of the next. One step is a metrics frame.
+    pub fn series(
         &mut self,
         out: &mut Vec<u8>,
         at: Timestamp,
-        step: Step,
-        values: &[(impl AsRef<str>, f64)],
+        names: &[impl AsRef<str>],
+        steps: &[Step],
+        values: &[f64],
     ) {
-        let is_due = self.metrics_since_definitions >= REPEAT_DEFINITIONS_EVERY_FRAMES;
-        match self.last_ids.len() == values.len() && !is_due {
-            true => self.metrics_frame(out, frame_type::METRICS, (at, step), values),
-            false => self.metrics(out, at, step, values),
+        let (count, of_each) = (steps.len() as u32, names.len());
+        debug_assert!(
+            values.len() == steps.len() * of_each && (1..=MAX_METRICS_PER_FRAME).contains(&of_each)
+        );
+        self.intern_all(out, names.iter().map(AsRef::as_ref));
+        if let [step] = steps {
+            return self.metrics_frame(out, frame_type::METRICS, (at, *step), values.iter().copied());
         }
+        self.metrics_since_definitions = self.metrics_since_definitions.saturating_add(count);
+        let Self { frames, last_ids, .. } = self;
+        frames.write(out, frame_type::SERIES, |payload| {
+            payload.reserve(SERIES_HEAD_BYTES + of_each * NAME_ID_BYTES);
+            payload.put_time(at);
+            payload.put_u32(of_each as u32);
+            payload.put_u32(count);
+            last_ids.iter().for_each(|id| payload.put_u32(*id));
+            payload.reserve((steps.len() + values.len()) * SERIES_NUMBER_BYTES);
+            for (step, values) in steps.iter().zip(values.chunks_exact(of_each)) {
+                payload.put_u64(*step);
+                values.iter().for_each(|value| payload.put_f64(*value));
+            }
+        });
+        frames.take_numbers(count.saturating_sub(1));
     }
 
     /// Values of metrics at a step below 0; readers skip those of any other step.
@@ -109,8 +146,9 @@ impl Encoder {
         values: &[(impl AsRef<str>, f64)],
     ) {
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
-            self.intern_all(out, chunk);
-            self.metrics_frame(out, frame_type::EARLY_METRICS, (at, step as u64), chunk);
+            self.intern_all(out, chunk.iter().map(|(name, _)| name.as_ref()));
+            let (step, values) = (step as u64, chunk.iter().map(|(_, value)| *value));
+            self.metrics_frame(out, frame_type::EARLY_METRICS, (at, step), values);
         }
     }
 
@@ -120,7 +158,7 @@ impl Encoder {
         out: &mut Vec<u8>,
         frame_type: u8,
         (at, step): (Timestamp, u64),
-        values: &[(impl AsRef<str>, f64)],
+        values: impl ExactSizeIterator<Item = f64>,
     ) {
         self.metrics_since_definitions += 1;
         let Self { frames, last_ids, .. } = self;
@@ -129,25 +167,26 @@ impl Encoder {
             payload.put_time(at);
             payload.put_u64(step);
             payload.put_u32(values.len() as u32);
-            for (id, (_, value)) in last_ids.iter().zip(values) {
+            for (id, value) in last_ids.iter().zip(values) {
                 payload.put_u32(*id);
-                payload.put_f64(*value);
+                payload.put_f64(value);
             }
         });
     }
 
     /// Makes these names the last ones. All definitions are repeated before, if it is time to.
-    fn intern_all(&mut self, out: &mut Vec<u8>, values: &[(impl AsRef<str>, f64)]) {
+    fn intern_all<'n>(&mut self, out: &mut Vec<u8>, names: impl ExactSizeIterator<Item = &'n str>) {
         if self.metrics_since_definitions >= REPEAT_DEFINITIONS_EVERY_FRAMES {
             self.repeat_definitions(out);
         }
-        self.intern(out, values);
+        self.intern(out, names);
     }
 
     /// Fills `last_ids` with the ids of these names, defining the new ones.
-    fn intern(&mut self, out: &mut Vec<u8>, values: &[(impl AsRef<str>, f64)]) {
-        for (position, (name, _)) in values.iter().enumerate() {
-            let name = cut(name.as_ref(), MAX_NAME_BYTES);
+    fn intern<'n>(&mut self, out: &mut Vec<u8>, names: impl ExactSizeIterator<Item = &'n str>) {
+        self.last_ids.truncate(names.len());
+        for (position, name) in names.enumerate() {
+            let name = cut(name, MAX_NAME_BYTES);
             let remembered = self.last_ids.get(position).copied();
             if remembered.is_some_and(|id| self.names[id as usize] == name) {
                 continue;
@@ -158,7 +197,6 @@ impl Encoder {
                 None => self.last_ids.push(id),
             }
         }
-        self.last_ids.truncate(values.len());
     }
 
     fn id_of(&mut self, out: &mut Vec<u8>, name: &str) -> u32 {

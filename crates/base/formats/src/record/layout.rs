@@ -15,6 +15,9 @@ pub const MAX_NAMES_PER_SEGMENT: usize = 10_000;
 /// How many values one metrics frame may carry; a writer splits more over several frames.
 pub const MAX_METRICS_PER_FRAME: usize = 4_096;
 
+/// How many steps one frame of a series may have; a writer begins another one. It bounds what a torn frame costs.
+pub const MAX_STEPS_PER_SERIES: usize = 1_024;
+
 /// The numbers that name the frame types in the file.
 pub(super) mod frame_type {
     pub const HEADER: u8 = 1;
@@ -27,6 +30,7 @@ pub(super) mod frame_type {
     pub const CONTROL_ACK: u8 = 8;
     pub const CLOSE: u8 = 9;
     pub const EARLY_METRICS: u8 = 10;
+    pub const SERIES: u8 = 11;
 }
 
 /// So many metrics a process may name. A step in a name (`loss_17`) makes a new metric of each value; without a bound such a script

@@ -19,6 +19,7 @@ mod rank_end;
 mod reader;
 mod rounded;
 mod segment;
+mod series;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -30,8 +31,8 @@ pub use known_events::{
     is_internal_metric, is_machine_metric, restarted_names,
 };
 pub use layout::{
-    FILE_MAGIC, FORMAT_VERSION, MAX_METRICS_PER_FRAME, MAX_NAMES_PER_SEGMENT, METRIC_NAMES_MAX,
-    SEGMENT_EXTENSION,
+    FILE_MAGIC, FORMAT_VERSION, MAX_METRICS_PER_FRAME, MAX_NAMES_PER_SEGMENT, MAX_STEPS_PER_SERIES,
+    METRIC_NAMES_MAX, SEGMENT_EXTENSION,
 };
 pub use payloads::{
     CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, EarlyMetrics, Event, Frame,

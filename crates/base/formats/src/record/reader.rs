@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use super::decode::{Decoded, decode};
 use super::layout::{FILE_MAGIC, FORMAT_VERSION};
 use super::payloads::Frame;
@@ -16,7 +18,7 @@ pub enum RecordError {
 /// A frame and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located {
-    /// The offset of its first byte in the file.
+    /// The offset of its first byte in the file. Metrics of a series have that of the frame which they are in.
     pub offset: u64,
     /// Its number in the segment, counted from 0 by the writer; a gap shows how many frames were lost.
     pub sequence: u32,
@@ -50,12 +52,14 @@ pub enum Item {
 #[derive(Debug)]
 pub struct SegmentReader {
     frames: FrameReader,
+    /// What is left of a series.
+    series: VecDeque<Located>,
     error: Option<RecordError>,
 }
 
 impl Default for SegmentReader {
     fn default() -> Self {
-        Self { frames: FrameReader::new(&FILE_MAGIC), error: None }
+        Self { frames: FrameReader::new(&FILE_MAGIC), series: VecDeque::new(), error: None }
     }
 }
 
@@ -84,7 +88,7 @@ impl SegmentReader {
     /// The offset up to which everything was given out.
     #[must_use]
     pub fn offset(&self) -> u64 {
-        self.frames.offset()
+        self.series.front().map_or_else(|| self.frames.offset(), |left| left.offset)
     }
 
     /// What follows the last item, so far.
@@ -102,6 +106,9 @@ impl SegmentReader {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
+        if let Some(located) = self.series.pop_front() {
+            return Ok(Some(Item::Frame(located)));
+        }
         let whole = match self.frames.next_found() {
             Some(Found::Frame(whole)) => whole,
             Some(Found::Damage(damage)) => return Ok(Some(Item::Damage(damage))),
@@ -111,6 +118,16 @@ impl SegmentReader {
             Some(Decoded::Frame(frame)) => {
                 let (offset, sequence) = (whole.offset, whole.sequence);
                 Ok(Some(Item::Frame(Located { offset, sequence, frame })))
+            }
+            Some(Decoded::Series(series)) => {
+                let (offset, sequence) = (whole.offset, whole.sequence);
+                let located = |(place, frame): (u32, Frame)| Located {
+                    offset,
+                    sequence: sequence.saturating_add(place),
+                    frame,
+                };
+                self.series = (0..).zip(series.frames()).map(located).collect();
+                Ok(self.series.pop_front().map(Item::Frame))
             }
             Some(Decoded::UnsupportedVersion(version)) => {
                 let error = RecordError::UnsupportedVersion { version };

@@ -178,3 +178,82 @@ fn oversized_content_is_cut_not_refused() {
     assert_eq!((param.name.len(), param.value.len()), (MAX_NAME_BYTES, MAX_TEXT_BYTES));
     assert_eq!(read_segment(&out).unwrap().metric_points().count(), many.len());
 }
+
+/// A segment of series with their metrics frames one by one, and the same with the series as they are.
+fn with_series(parts: &[(usize, usize)]) -> [Vec<u8>; 2] {
+    [false, true].map(|is_series| {
+        let (mut encoder, mut out, mut step) = (Encoder::new(), Vec::new(), 0);
+        encoder.begin(&mut out, &header());
+        for (names, steps) in parts {
+            let names: Vec<String> = (0..*names).map(|name| format!("m{name}")).collect();
+            let steps: Vec<u64> = (0..*steps as u64).map(|at| step + at * 3).collect();
+            step += 7;
+            let values: Vec<f64> = (0..names.len() * steps.len()).map(|at| at as f64 / 3.0 - 1.0).collect();
+            match is_series {
+                true => encoder.series(&mut out, header().at, &names, &steps, &values),
+                false => steps.iter().zip(values.chunks(names.len())).for_each(|(step, values)| {
+                    let values: Vec<_> =
+                        names.iter().zip(values).map(|(name, value)| (name, *value)).collect();
+                    encoder.metrics(&mut out, header().at, *step, &values);
+                }),
+            }
+        }
+        encoder.close(&mut out, &Close { at: header().at, dropped_frames: 0 });
+        out
+    })
+}
+
+proptest! {
+    /// Proves that a series gives the frames that its steps would have had one by one, with their sequence numbers, in pieces of any size;
+    /// and that one which is damaged costs its steps and nothing else, which are counted as lost.
+    #[test]
+    fn a_series_is_its_frames(
+        parts in proptest::collection::vec((1usize..5, 1usize..60), 1..6), piece in 1usize..300, at in any::<usize>(),
+    ) {
+        let [apart, series] = with_series(&parts);
+        let mut growing = GrowingSegment::default();
+        let mut found = Vec::new();
+        for piece in series.chunks(piece) {
+            found.append(&mut growing.push(piece).unwrap().frames);
+        }
+        let without_places = |frames: &[Located]| {
+            frames.iter().map(|located| (located.sequence, located.frame.clone())).collect::<Vec<_>>()
+        };
+        let expected = read_segment(&apart).unwrap();
+        prop_assert_eq!(without_places(&found), without_places(&expected.frames));
+        let whole = read_segment(&series).unwrap();
+        prop_assert_eq!((without_places(&whole.frames), whole.lost_frames), (without_places(&expected.frames), 0));
+        let mut torn = series.clone();
+        let end = whole.frames.last().unwrap().offset as usize;
+        let at = HEADER_BYTES + at % (end - HEADER_BYTES);
+        torn[at] ^= 1;
+        let torn = read_segment(&torn).unwrap();
+        let read = u64::from(torn.header.is_some()) + torn.frames.len() as u64 + torn.lost_frames;
+        prop_assert_eq!(read, 1 + whole.frames.len() as u64);
+        prop_assert!(torn.frames.iter().all(|located| whole.frames.contains(located)));
+    }
+}
+
+/// Proves that a series without names or steps, or shorter than it says, is malformed, and that the largest fits into a frame.
+#[test]
+fn malformed_series_are_damage() {
+    let payload = |names: u32, steps: u32, bytes: usize| {
+        [&[0; 8][..], &names.to_le_bytes(), &steps.to_le_bytes(), &vec![0; bytes]].concat()
+    };
+    for (names, steps, bytes) in
+        [(0, 5, 99), (5, 0, 99), (1, 2, 35), (u32::MAX, u32::MAX, 99), (1, u32::MAX, 99)]
+    {
+        let mut out = Vec::new();
+        crate::frames::FrameWriter::default()
+            .write(&mut out, 11, |fields| fields.put(&payload(names, steps, bytes)));
+        let [Item::Damage(damage)] = items_of(&out)[..] else { panic!("{names} {steps}") };
+        assert_eq!(damage.skipped_bytes, out.len() as u64);
+    }
+    for names in [1, 2, 300, 3_000, MAX_METRICS_PER_FRAME] {
+        let steps = Encoder::steps_of_series(names).max(2);
+        if Encoder::steps_of_series(names) > 1 {
+            let [_, series] = with_series(&[(names, steps)]);
+            assert_eq!(read_segment(&series).unwrap().metric_points().count(), names * steps);
+        }
+    }
+}

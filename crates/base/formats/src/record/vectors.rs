@@ -116,6 +116,16 @@ fn early_metrics() -> Vec<u8> {
     out
 }
 
+/// Three steps of two metrics in one frame, and a metrics frame whose sequence number is that behind theirs.
+fn series() -> Vec<u8> {
+    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+    encoder.begin(&mut out, &header());
+    let values = [0.5, 1e-3, f64::NAN, -0.0, 0.25, f64::INFINITY];
+    encoder.series(&mut out, at(1), &["loss", "lr"], &[10, 20, 5], &values);
+    encoder.metrics(&mut out, at(2), 30, &[("loss", 0.125)]);
+    out
+}
+
 /// A header that names version 2.
 fn unsupported_version() -> Vec<u8> {
     let mut out = FILE_MAGIC.to_vec();
@@ -234,6 +244,7 @@ fn the_published_vectors_hold() {
         ("every-frame", every_frame()),
         ("later-version", later_version()),
         ("malformed", malformed()),
+        ("series", series()),
         ("torn", torn()),
         ("unsupported-version", unsupported_version()),
     ];

@@ -59,5 +59,5 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
         data,
         resources,
     };
-    Some(RunFile { plan, unsupported: unsupported::find(&top) })
+    Some(RunFile { plan, unsupported: unsupported::find(&top, problems) })
 }

@@ -44,7 +44,7 @@ impl RunFileError {
         let gutter = " ".repeat(self.line.to_string().len());
         let caret = caret_line(text, line_text, &self.span, self.column);
         let mut rendered = format!(
-            "error: {message}\n{gutter}--> {name}:{line}:{column}\n{gutter} |\n{line} | {line_text}\n{gutter} | {caret}",
+            "{message}\n{gutter}--> {name}:{line}:{column}\n{gutter} |\n{line} | {line_text}\n{gutter} | {caret}",
             message = self.message,
             name = self.source_name,
             line = self.line,

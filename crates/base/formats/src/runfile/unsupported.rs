@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::keys::tree::{Node, Place, Table, Value};
-use super::keys::walker::Scope;
+use super::keys::walker::{Problems, Scope};
 
 /// Something the run file requests that this version reads but does not do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Unsupported {
     pub what: String,
     /// The bytes of the key in the run file; empty when an override set it.
     pub span: Range<usize>,
+    /// Where it is set, as it is shown: `trackway.toml:7`, or the change, such as `--set launch.on=ray`.
+    pub at: String,
     /// What to do instead.
     pub hint: String,
 }
@@ -26,12 +28,12 @@ pub(super) fn is_url(text: &str) -> bool {
 }
 
 /// Everything of the document that this version does not do, in file order.
-pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
+pub(super) fn find(top: &Scope, problems: &Problems<'_>) -> Vec<Unsupported> {
     let mut found = Vec::new();
     for (key, entry) in top.entries() {
         match key.as_str() {
-            "launch" => found.extend(launcher(&entry.node, "on", "launch.on")),
-            "retry" => found.extend(launchers_of_plans(&entry.node)),
+            "launch" => found.extend(launcher(&entry.node, "on", "launch.on", problems)),
+            "retry" => found.extend(launchers_of_plans(&entry.node, problems)),
             _ => {}
         }
     }
@@ -39,10 +41,10 @@ pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
     found
 }
 
-fn note(place: &Place, what: &str, hint: &str) -> Unsupported {
+fn note(place: &Place, what: &str, hint: &str, problems: &Problems<'_>) -> Unsupported {
     let in_file = place.source_index == 0;
     let span = if in_file { place.span.clone() } else { 0..0 };
-    Unsupported { what: what.to_owned(), span, hint: hint.to_owned() }
+    Unsupported { what: what.to_owned(), span, at: problems.shown_place(place), hint: hint.to_owned() }
 }
 
 fn table_of(node: &Node) -> Option<&Table> {
@@ -52,17 +54,18 @@ fn table_of(node: &Node) -> Option<&Table> {
     }
 }
 
-fn launcher(node: &Node, key: &str, what: &str) -> Option<Unsupported> {
+fn launcher(node: &Node, key: &str, what: &str, problems: &Problems<'_>) -> Option<Unsupported> {
     let on = table_of(node)?.get(key)?;
     match &on.node.value {
         Value::Text(word) if word != "local" => {
-            Some(note(&on.node.place, &format!("{what} = \"{word}\""), &format!("use `{key} = \"local\"`")))
+            let (what, hint) = (format!("{what} = \"{word}\""), format!("use `{key} = \"local\"`"));
+            Some(note(&on.node.place, &what, &hint, problems))
         }
         _ => None,
     }
 }
 
-fn launchers_of_plans(retry: &Node) -> Vec<Unsupported> {
+fn launchers_of_plans(retry: &Node, problems: &Problems<'_>) -> Vec<Unsupported> {
     let mut found = Vec::new();
     for (reason, rule) in table_of(retry).into_iter().flatten() {
         let Some(Value::List(entries)) =
@@ -71,7 +74,8 @@ fn launchers_of_plans(retry: &Node) -> Vec<Unsupported> {
             continue;
         };
         for (index, entry) in entries.iter().enumerate() {
-            found.extend(launcher(entry, "launcher", &format!("retry.{reason}.plan[{index}].launcher")));
+            let what = format!("retry.{reason}.plan[{index}].launcher");
+            found.extend(launcher(entry, "launcher", &what, problems));
         }
     }
     found

@@ -17,7 +17,7 @@ pub struct Leaves {
 /// Reads a text line by line.
 #[must_use]
 pub fn leaves(text: &str) -> Leaves {
-    let (mut leaves, mut open) = (Leaves::default(), Open::default());
+    let (mut leaves, mut open) = (Leaves::default(), OpenSections::default());
     // What is indented more than a line that is not read belongs to it.
     let mut passed: Option<usize> = None;
     for line in text.lines() {
@@ -48,12 +48,12 @@ pub fn unquoted(value: &str) -> &str {
 
 /// The sections that are open, each with its indentation, and how many items each list has.
 #[derive(Default)]
-struct Open {
+struct OpenSections {
     sections: Vec<(usize, String)>,
     items: BTreeMap<String, usize>,
 }
 
-impl Open {
+impl OpenSections {
     /// None: the line is not read.
     fn take(&mut self, mut indent: usize, body: &str, found: &mut Vec<(String, String)>) -> Option<()> {
         if body.starts_with(['\t', '%', '?', '&', '*', '{', '[', '}', ']']) || body == "---" {

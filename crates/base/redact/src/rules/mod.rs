@@ -2,17 +2,22 @@
 //! (literal strings, looked for in one pass) and a regex that is compiled and tried only on a line with a trigger.
 
 pub(super) mod assigned;
+mod commands;
 pub(super) mod ordinary;
 mod phrases;
+mod places;
 pub(super) mod rule;
+
+use std::sync::Arc;
 
 use super::shapes::DATA;
 use super::value::{
-    address, any, authorization, encoded_text_pair, generated, has_pair, like_a_pass, like_a_password,
-    like_a_token, like_credentials, of_network, present, random, random_beyond_words, random_case,
-    registry_login, said_in_words, unlike_a_count, unlike_a_path, unlike_a_word,
+    any, generated, like_a_pass, like_a_token, like_credentials, present, random_beyond_words, said_in_words,
+    unlike_a_count, unlike_a_path, unlike_a_word,
 };
 use crate::racy::Racy;
+use commands::COMMANDS;
+use places::PLACES;
 use rule::{Reading, Rule};
 
 /// What may be between a name and its value: `=`, `:`, `=>`, with quotes around.
@@ -38,24 +43,24 @@ fn spelled(word: &str) -> String {
     word.bytes().map(spell).collect()
 }
 
-fn named_triggers(tokens: bool) -> Vec<String> {
+fn named_triggers(tokens: bool) -> Arc<[String]> {
     let blanks = ["", "_", "-", " "];
     let mut all: Vec<String> =
         strong(tokens).flat_map(|word| blanks.map(|blank| word.replace(' ', blank))).collect();
     all.sort_unstable();
     all.dedup();
-    all
+    all.into()
 }
 
 /// Every rule, the most specific kind first: where two rules match the same bytes the first one names them.
 pub(super) static RULES: Racy<Vec<Rule>> = Racy::new(|| {
-    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let mut rules = places();
-    rules.extend(commands());
-    rules.extend(named(&names(false), &named_triggers(false), present, unlike_a_word));
-    rules.extend(named(&names(true), &named_triggers(true), unlike_a_count, unlike_a_word));
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Arc<[_]>>();
+    let (strong, tokens) = ((names(false), named_triggers(false)), (names(true), named_triggers(true)));
+    let mut rules: Vec<Rule> = PLACES.iter().chain(COMMANDS).map(Rule::of).collect();
+    rules.extend(named(&strong.0, &strong.1, present, unlike_a_word));
+    rules.extend(named(&tokens.0, &tokens.1, unlike_a_count, unlike_a_word));
     let prose = format!("(?:{})", DATA.names.prose.join("|"));
-    rules.extend(named(&prose, &DATA.names.prose, unlike_a_word, unlike_a_word));
+    rules.extend(named(&prose, &DATA.names.prose.clone().into(), unlike_a_word, unlike_a_word));
     let parts = format!(r"[a-z0-9][_\-.](?:{})", DATA.names.parts.join("|"));
     let triggers = ["_pw", "-pw", ".pw", "_passwd", "-passwd", "_psk", "-psk", ".psk"];
     rules.extend(named(&parts, &owned(&triggers), unlike_a_path, unlike_a_word));
@@ -70,11 +75,11 @@ pub(super) static RULES: Racy<Vec<Rule>> = Racy::new(|| {
         "_pat\"", "_dsn", "_sas",
     ];
     rules.extend(named(weak, &owned(&triggers), random_beyond_words, random_beyond_words));
-    rules.extend(options());
-    let of_strong = [named_triggers(false), named_triggers(true)].concat();
+    rules.extend(options(&strong, &tokens));
+    let of_strong: Arc<[String]> = strong.1.iter().chain(&*tokens.1).cloned().collect();
     rules.push(assigned(&longest_first(&of_strong), of_strong, true));
     rules.push(assigned(WEAK, owned(&WEAK_TRIGGERS), false));
-    let name = format!(r"[A-Za-z0-9_.\-]{{0,40}}(?:{}|{}|{WEAK})s?[0-9]{{0,2}}", names(false), names(true));
+    let name = format!(r"[A-Za-z0-9_.\-]{{0,40}}(?:{}|{}|{WEAK})s?[0-9]{{0,2}}", strong.0, tokens.0);
     rules.extend(phrases::rules(&name));
     rules.extend(in_grids());
     rules
@@ -108,15 +113,18 @@ const BELOW_OPTION: &str = r#"(?:["'`]?,?|[ \t]{0,4}\\)[ \t\r]{0,4}\n[ \t]{0,60}
 /// The value of an option: between quotes, or up to a blank or a mark of the shell.
 const OPTION_VALUE: &str = r#"(?:\$?"([^"\n]{6,4096})"|\$?'([^'\n]{6,4096})'|["']?([^\s"'`;|&<>(){}\[\]\\\-][^\s"'`;|&<>(){}\[\]\\]{5,4095}))"#;
 
+/// Names in a pattern, and what triggers a rule with them.
+type NamePattern = (String, Arc<[String]>);
+
 /// The values of options on a command line and in a list of arguments, in the next line too.
-fn options() -> Vec<Rule> {
-    let option = |names: &str, between: &str, triggers: Vec<String>, accept: fn(&[u8]) -> bool| {
+fn options(strong: &NamePattern, tokens: &NamePattern) -> Vec<Rule> {
+    let option = |names: &str, between: &str, triggers: Arc<[String]>, accept: fn(&[u8]) -> bool| {
         let pattern = format!(
             r"(?i)(?:^|[^A-Za-z0-9_.\-])--?(?:[A-Za-z0-9_.\-]{{0,40}}[_.\-])?{names}{between}{OPTION_VALUE}"
         );
         Rule { triggers, ..Rule::new("secret", &[], pattern, accept) }
     };
-    let below = |names: &str, triggers: Vec<String>, accept: fn(&[u8]) -> bool| Rule {
+    let below = |names: &str, triggers: Arc<[String]>, accept: fn(&[u8]) -> bool| Rule {
         reading: Reading::Lines(2),
         ..option(names, BELOW_OPTION, triggers, accept)
     };
@@ -126,8 +134,8 @@ fn options() -> Vec<Rule> {
         below(&either, option_triggers(&OPTIONS), like_a_token),
         option(&pass, BEHIND_OPTION, option_triggers(&PASS_OPTIONS), like_a_pass),
         below(&pass, option_triggers(&PASS_OPTIONS), like_a_pass),
-        below(&format!("{}s?", names(false)), named_triggers(false), said_in_words),
-        below(&format!("{}s?", names(true)), named_triggers(true), like_a_token),
+        below(&format!("{}s?", strong.0), Arc::clone(&strong.1), said_in_words),
+        below(&format!("{}s?", tokens.0), Arc::clone(&tokens.1), like_a_token),
         // Variables before a command.
         Rule::new(
             "secret",
@@ -143,7 +151,7 @@ fn one_of(names: &[&str]) -> String {
 }
 
 /// The names of options as a command line or a list has them.
-fn option_triggers(names: &[&str]) -> Vec<String> {
+fn option_triggers(names: &[&str]) -> Arc<[String]> {
     let marked = names.iter().flat_map(|name| ["-", "_", "."].map(|mark| format!("{mark}{name}")));
     let ends = ["=", " ", "\t", "\"", "'", "\n", "\r"];
     marked.flat_map(|name| ends.map(|end| format!("{name}{end}"))).collect()
@@ -171,7 +179,7 @@ fn in_grids() -> [Rule; 2] {
 }
 
 /// What is assigned to such names.
-fn assigned(names: &str, triggers: Vec<String>, is_strong: bool) -> Rule {
+fn assigned(names: &str, triggers: Arc<[String]>, is_strong: bool) -> Rule {
     let pattern = format!(r"(?i)({names}s?(?:[_\-]?[0-9]{{1,3}})?)(?:[^A-Za-z0-9\-]|$)");
     Rule { triggers, reading: Reading::Assigned { is_strong }, ..Rule::new("secret", &[], pattern, any) }
 }
@@ -181,7 +189,7 @@ fn assigned(names: &str, triggers: Vec<String>, is_strong: bool) -> Rule {
 /// list.
 fn named(
     names: &str,
-    triggers: &[String],
+    triggers: &Arc<[String]>,
     accept: fn(&[u8]) -> bool,
     accept_item: fn(&[u8]) -> bool,
 ) -> Vec<Rule> {
@@ -204,8 +212,10 @@ fn named(
         r#"(?i){names}s?["']?\s{{0,4}}:[ \t]{{1,4}}(?:&[A-Za-z0-9_\-]{{1,40}}|!![a-z]{{1,10}})[ \t]{{1,4}}["']?([^\s"'<>(){{}}\[\],;]{{4,4096}})(?:["'][,}})\]]|["']?(?:\s|$))"#
     );
     let packed = format!(r"(?i){names}s?(?:{PACKED})([\x21-\x7e]{{5}}[\x20-\x7e]{{1,4096}})");
-    let rule =
-        |pattern, accept| Rule { triggers: triggers.to_vec(), ..Rule::new("secret", &[], pattern, accept) };
+    let rule = |pattern, accept| Rule {
+        triggers: Arc::clone(triggers),
+        ..Rule::new("secret", &[], pattern, accept)
+    };
     let lines = |count, pattern, accept| Rule { reading: Reading::Lines(count), ..rule(pattern, accept) };
     vec![
         rule(format!("(?i){names}{SEPARATOR}{VALUE}"), accept),
@@ -261,7 +271,7 @@ fn opened(names: &str) -> String {
 }
 
 /// A name as a cell of a header begins or ends it.
-fn column_triggers(names: &[String]) -> Vec<String> {
+fn column_triggers(names: &[String]) -> Arc<[String]> {
     let plain =
         names.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_'));
     plain
@@ -271,285 +281,6 @@ fn column_triggers(names: &[String]) -> Vec<String> {
                 .flat_map(move |mark| [format!("{mark}{name}"), format!("{name}{mark}")])
         })
         .collect()
-}
-
-/// Headers, URLs and signatures.
-fn places() -> Vec<Rule> {
-    // A user does not begin with a bracket: what was redacted before (`[redacted:url-password]`) is left as it is.
-    let database = r#"(?i)\b(?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|amqps?|mssql|clickhouse)(?:\+[a-z0-9_]{1,20})?://(?:[^\s:/@"'<>\[][^\s:/@"'<>]{0,255})?:([^\s"'<>]{1,512})@"#;
-    vec![
-        Rule::new(
-            "wandb-key",
-            &["wandb login", "wandb.login", "wandb: paste", "api key", "api_key", "api-key", "apikey"],
-            r"(?i)(?:wandb[ .]login|api[ _\-]?key)[^\n]{0,60}?\b([0-9a-f]{40})\b",
-            any,
-        ),
-        Rule::new(
-            "signature",
-            &["sig=", "signature=", "x-amz-security-token"],
-            r"(?i)(?:[?&;]sig|[?&;]signature|(?:x-(?:amz|goog|oss|tos|obs|cos)|q|cloudfront)-signature|x-amz-security-token)=([A-Za-z0-9%+/=_~\-]{20,4096})|\bsignedheaders=[^\s,]{1,400},\s{0,2}signature=([0-9a-f]{64})",
-            any,
-        ),
-        Rule::new(
-            "authorization",
-            &["authorization", "bearer ", "basic ", "geniekey ", "ssws "],
-            r#"(?i)\b(?:proxy-)?authorization\\?["']?\s{0,4}[=:]\s{0,4}[bu]?\\?["']?(?:(?:bearer|basic|token|digest|negotiate|geniekey|api-?key|key|ssws|splunk|bot|hmac|aws|sharedkey|ntlm|oauth|hawk)\s{1,4})?([^\s"'\\,]{6,4096})|\b(?:bearer|basic|geniekey|ssws)\s{1,4}([A-Za-z0-9._~+/\-]{16,4096}=*)"#,
-            authorization,
-        ),
-        // Behind any other scheme.
-        Rule::new(
-            "authorization",
-            &["authorization"],
-            r#"(?i)\bauthorization\\?["']?\s{0,4}[=:]\s{0,4}[bu]?\\?["']?[A-Za-z][A-Za-z0-9\-]{1,24}\s{1,4}([A-Za-z0-9._~+/=\-]{16,4096})"#,
-            random,
-        ),
-        Rule::new(
-            "cookie",
-            &["cookie"],
-            r#"(?i)\bcookie\\?["']?\s{0,4}[=:]\s{0,4}[bu]?\\?["']?([^\n"'\\]{8,4096})"#,
-            has_pair,
-        ),
-        Rule::new("url-password", &["://"], database, present),
-        Rule::new(
-            "url-password",
-            &["://"],
-            r#"\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://(?:[^\s:/?#@"'<>\[][^\s:/?#@"'<>]{0,255})?:([^\s/?#"'<>]{1,512})@"#,
-            present,
-        ),
-        Rule::new(
-            "url-password",
-            &["://"],
-            r#"\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://([^\s:/?#@"'<>]{16,512})@"#,
-            random,
-        ),
-        Rule::new(
-            "registry-login",
-            &["auth\"", "auth'", "auth\\", "_auth", "auth:", "auth="],
-            r#"(?i)(?:\b|_)auth\\?["']?\s{0,4}[:=]\s{0,4}[bu]?\\?["']?([A-Za-z0-9+/_\-]{8,4096}={0,2})"#,
-            registry_login,
-        ),
-        Rule::new(
-            "authorization",
-            &["basic "],
-            r"(?i)\bbasic\s{1,4}([A-Za-z0-9+/_\-]{8,4096}={0,2})",
-            encoded_text_pair,
-        ),
-        Rule::new("url-key", &["?key=", "&key="], r#"(?i)[?&]key=([^\s"'<>&#\\]{16,512})"#, random),
-        Rule::new(
-            "aws-key",
-            &["akia", "asia"],
-            r#"\bA(?:KI|SI)A[A-Z0-9]{16}["']?[\s,;:|/]{1,8}["']?([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)"#,
-            random_case,
-        ),
-        // `.pgpass`: host, port, database, user, password.
-        Rule::new(
-            "secret",
-            &[":5432:", ":5433:", ":6432:", ":6543:", ":*:"],
-            r#"(?m)(?:^|[\s"'+\-#;=(])[A-Za-z0-9.*_\-]{1,253}:(?:[0-9]{2,5}|\*):[^\s:"'/]{1,64}:[^\s:"'/]{1,64}:([^\s"':]{4,256})\s{0,4}(?:$|["'\\,}])"#,
-            present,
-        ),
-        Rule::new(
-            "password-hash",
-            &["$apr1$", "$1$", "$5$", "$6$", "$y$", "$2a$", "$2b$", "$2y$", "$argon2"],
-            r"\$(?:apr1|[156y]|2[aby]|argon2[id]{1,2})\$(?:[a-z0-9=,]{1,60}\$){0,3}[./A-Za-z0-9]{0,64}\$?[./A-Za-z0-9+]{20,100}",
-            any,
-        ),
-        // The words with which a purse of coins is restored.
-        Rule::new(
-            "secret",
-            &["mnemonic", "seed phrase", "seed_phrase", "recovery phrase", "recovery_phrase"],
-            r#"(?i)(?:mnemonic|(?:seed|recovery)[ _]phrase)[a-z_ ]{0,20}\\?["']?\s{0,4}(?:[=:]|is)\s{0,4}\\?["']?((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"#,
-            any,
-        ),
-        Rule::new(
-            "webhook",
-            &["webhook"],
-            r#"(?i)webhook(?:[ _\-]?(?:url|uri|address))?\\?["']?\]?\s{0,4}(?:=>|:=|==|=|:|,|\s)\s{0,4}[bruf]?\\?["']?(https?://[^\s"'<>\\]{8,4096})"#,
-            address,
-        ),
-        // `kaggle.json`
-        Rule::new(
-            "kaggle-key",
-            &["username"],
-            r#"(?i)\busername\\?["']?\s{0,4}[:=]\s{0,4}\\?["'][^"'\n]{1,64}["']\s{0,4},\s{0,4}\\?["']key\\?["']\s{0,4}:\s{0,4}\\?["']([0-9a-f]{32})\b"#,
-            any,
-        ),
-        // `requests.get(url, auth=("user", "password"))`
-        Rule::new(
-            "secret",
-            &["auth=(", "auth = (", "basicauth(", "basic_auth(", "digestauth("],
-            r#"(?i)auth\\?["']?\s{0,2}[=:]?\s{0,2}\(\s{0,2}[bruf]?\\?["'][^"'\n]{0,128}["']\s{0,2},\s{0,2}[bruf]?\\?["']([^"'\\\n]{3,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["pass =", "pass="],
-            r#"(?i)(?:^|[\s"'+\-])pass\s{0,4}=\s{0,4}["']?([^\s"']{16,4096})"#,
-            random,
-        ),
-        // A line or a pair of a configuration.
-        Rule::new(
-            "secret",
-            &[
-                "pass =", "pass=", "pass:", "pass :", "pass\"", "pass'", "pwd =", "pwd=", "pwd:", "pwd :",
-                "pwd\"", "pwd'",
-            ],
-            r#"(?i)(?:^[ \t+\-]{0,80}|[{,;]\s{0,2})["']?(?:pass|pwd)["']?\s{0,4}[=:]\s{0,4}(?:["']([^"'\\\n]{8,256})["']|([^\s"',;(){}\[\]]{8,256})[,;]?\s{0,4}(?:$|[}#]))"#,
-            like_a_password,
-        ),
-        Rule::new(
-            "secret",
-            &["psk=", "psk =", "psk:", "psk\"", "psk'"],
-            r#"(?i)(?:^|[\s"'+\-{,;])psk["']?\s{0,4}[=:]\s{0,4}(?:["']([^"'\\\n]{8,64})["']|([^\s"',;(){}\[\]]{8,64}))"#,
-            of_network,
-        ),
-        Rule::new(
-            "secret",
-            &["pw=", "auth=", "pass="],
-            r#"(?:^|[\s;"'+\-])(?:PW|AUTH|PASS)=["']?([^\s"';$]{8,256})"#,
-            said_in_words,
-        ),
-        Rule {
-            reading: Reading::Lines(8),
-            ..Rule::new(
-                "secret",
-                &["variable \"", "variable \\\""],
-                r#"(?i)variable\s{1,4}\\?"[^"\n]{0,60}(?:password|passwd|passphrase|secret|token|api_?key|private_key|credential)[^"\n]{0,40}"\s{0,4}\{[^}]{0,600}?\bdefault\s{0,4}=\s{0,4}\\?"([^"\\\n]{4,512})"#,
-                present,
-            )
-        },
-        Rule::new("secret", &["pwd"], r#"(?i);\s?pwd\s?=\s?([^/\s;"'][^\s;"']{3,512})"#, present),
-    ]
-}
-
-/// Commands that take a secret without a name.
-fn commands() -> Vec<Rule> {
-    vec![
-        Rule::new(
-            "secret",
-            &["curl", "wget"],
-            r#"(?i)\b(?:curl|wget)\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user)[\s=]{0,2}["']?[^\s:"'\-]{1,128}:([^\s"']{1,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["mysql", "mariadb"],
-            r#"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^\n]{0,400}?\s-p["']?([^\s"']{3,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["sshpass", "docker login", "podman login", "registry login"],
-            r#"\b(?:sshpass|(?:docker|podman|registry)\s+login)\b[^\n]{0,400}?\s-p\s{0,2}["']?([^\s"']{3,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["unzip", "zip -", "sqlcmd", "bcp ", "tsql "],
-            r#"\b(?:unzip|zip|sqlcmd|bcp|tsql)\b[^\n]{0,400}?[\s,]["']?-P["',\s]{0,6}([^\s"',]{3,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["7z ", "7za ", "7zz ", "7zr ", "rar a ", "rar x ", "rar e "],
-            r#"\b(?:7z[azr]?|unrar|rar)\s[^\n]{0,400}?\s-h?p["']?([^\s"']{3,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami"],
-            r#"\bldap[a-z]{3,10}\b[^\n]{0,400}?\s-w\s{0,2}["']?([^\s"']{3,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["openssl enc", "openssl aes", "openssl des"],
-            r#"\bopenssl\s[^\n]{0,400}?\s-[kK]\s{1,2}["']?([^\s"']{3,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["redis-cli"],
-            r#"\bredis-cli\b[^\n]{0,400}?\s-a\s{1,2}["']?([^\s"']{3,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["password"],
-            r#"(?i)\b(?:login|account)\s{1,4}\S{1,128}[\s"',]{1,8}password\s{1,4}([^\s"']{3,256})|^[+\-]?\s{0,8}password[ \t]{1,4}([^\s"']{3,256})\s{0,4}$"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["pass:"],
-            r#"(?i)-(?:pass|passin|passout|password)["',\s=]{1,8}pass:([^\s"',]{3,256})"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["sqlplus", "sqlldr", "expdp", "impdp", "rman target"],
-            r#"(?i)\b(?:sqlplus|sqlldr|expdp|impdp|rman)\b[^\n]{0,200}?[\s"'=][A-Za-z0-9_$#]{1,64}/([^\s"'@/]{3,128})@"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["jdbc:oracle:"],
-            r#"(?i)jdbc:oracle:[a-z0-9]{1,10}:[^\s/@:"']{1,64}/([^\s"'@]{1,128})@"#,
-            present,
-        ),
-        // `aws configure set NAME X`, `pip config set NAME X`, `dvc remote modify REMOTE NAME X`
-        Rule::new(
-            "secret",
-            &[
-                "configure set", "config set", "configure\", \"set", "configure', 'set", "config\", \"set",
-                "config', 'set", "remote modify", "remote\", \"modify", "remote', 'modify", "config create",
-                "config update",
-            ],
-            r#"(?i)\b(?:config(?:ure)?["',\s]{1,6}set["',\s]{1,6}|(?:remote["',\s]{1,6}modify|config["',\s]{1,6}(?:create|update))["',\s]{1,6}(?:[^\s"']{1,60}["',\s]{1,6}){1,8}?)[^\s"']{0,120}(?:key|token|password|secret|_auth)["',\s]{1,6}([^\s"'\-][^\s"']{3,4095})"#,
-            unlike_a_word,
-        ),
-        // `the password is X`, `password for ana: X`
-        Rule::new(
-            "secret",
-            &["password", "passphrase", "passcode", "passwort", "pass phrase"],
-            r#"(?i)(?:password|passphrase|passcode|passwort|pass phrase)s?[ \t]{1,3}(?:(?:is|was|ist|to)[ \t:]{1,3}|(?:for|of)[ \t]{1,3}[^\s:]{1,128}[ \t]{0,2}(?:[:=]|is)[ \t]{1,3})["'`]?([^\s"'`]{6,256})"#,
-            said_in_words,
-        ),
-        Rule::new(
-            "secret",
-            &["passcode is", "passcode was"],
-            r#"(?i)passcode[ \t]{1,3}(?:is|was)[ \t:]{1,3}["'`]?([0-9]{4,12})\b"#,
-            present,
-        ),
-        Rule::new(
-            "secret",
-            &["secret is", "api key is", "access key is"],
-            r#"(?i)(?:secret|api key|access key|secret key)[ \t]{1,3}is[ \t:]{1,3}["'`]?([^\s"'`]{16,4096})"#,
-            random_case,
-        ),
-        Rule::new(
-            "secret",
-            &["credential", "creds"],
-            r#"(?i)(?:credentials?|creds)[ \t]{0,2}[:=][ \t]{0,3}["']?[^\s/"']{1,64}[ \t]{1,3}/[ \t]{1,3}([^\s"']{4,256})"#,
-            unlike_a_word,
-        ),
-        // Behind what a logger puts before each line.
-        Rule::new(
-            "secret",
-            &["password "],
-            r#"(?i)\bpassword[ \t]{1,4}([^\s"'?!,;:()]{3,256})\s{0,4}$"#,
-            unlike_a_word,
-        ),
-        Rule {
-            reading: Reading::Lines(2),
-            ..Rule::new(
-                "secret",
-                &["login "],
-                r#"(?i)\blogin[ \t]{1,4}\S{1,128}[ \t\r]{0,4}\n[^\n]{0,200}?\bpassword[ \t]{1,4}([^\s"']{3,256})"#,
-                present,
-            )
-        },
-    ]
 }
 
 #[cfg(test)]

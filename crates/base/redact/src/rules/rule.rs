@@ -1,5 +1,7 @@
 //! One way in which a secret shows, and what of the bytes it reads.
 
+use std::sync::Arc;
+
 use once_cell::race::OnceBox;
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -24,8 +26,8 @@ pub(crate) enum Reading {
 pub(crate) struct Rule {
     /// The kind shown in `[redacted:kind]`.
     pub kind: &'static str,
-    /// Strings of which one must be in the line, in any case.
-    pub triggers: Vec<String>,
+    /// Strings of which one must be in the line, in any case. Rules of the same names have them in common.
+    pub triggers: Arc<[String]>,
     pub reading: Reading,
     /// The first group that took part is the secret, in several lines each of them; without groups the whole match is.
     pub pattern: String,
@@ -51,10 +53,33 @@ impl Rule {
         }
     }
 
+    pub fn of(row: &Row) -> Self {
+        Self { reading: row.reading, ..Self::new(row.kind, row.triggers, row.pattern, row.accept) }
+    }
+
     pub fn regex(&self) -> &Regex {
         self.compiled.get_or_init(|| {
             let built = RegexBuilder::new(&self.pattern).unicode(false).build();
             Box::new(built.expect("every pattern of the table is compiled by a test"))
         })
     }
+}
+
+/// A rule as a table has it.
+pub(crate) struct Row {
+    pub kind: &'static str,
+    pub triggers: &'static [&'static str],
+    pub reading: Reading,
+    pub pattern: &'static str,
+    pub accept: fn(&[u8]) -> bool,
+}
+
+/// A row that reads the line of its trigger.
+pub(crate) const fn row(
+    kind: &'static str,
+    triggers: &'static [&'static str],
+    pattern: &'static str,
+    accept: fn(&[u8]) -> bool,
+) -> Row {
+    Row { kind, triggers, reading: Reading::Line, pattern, accept }
 }

@@ -131,6 +131,19 @@ fn names_in_packed_bytes_are_seen() {
     assert!(matches!(redactor().bytes(names), Cow::Borrowed(_)));
 }
 
+/// Proves that a redactor which gets no other secrets looks for them as before, and prepares nothing again, and that one
+/// which gets some finds these too.
+#[test]
+fn nothing_new_is_prepared_once() {
+    let redactor = Redactor::from_environment([("DB_PASSWORD", "correct-horse")]);
+    let same = redactor.extended([("DB_PASSWORD", "correct-horse"), ("LANG", "en_US.UTF-8")]);
+    assert!(Arc::ptr_eq(&redactor.search, &same.search));
+    let more = redactor.extended([("LAB_PASSWORD", "battery-staple")]);
+    let text = "correct-horse battery-staple";
+    assert_eq!(more.text(text), "[redacted:environment] [redacted:environment]");
+    assert_eq!(same.text(text), "[redacted:environment] battery-staple");
+}
+
 /// Proves that code, sentences and tables which only look like those with secrets stay.
 #[test]
 fn what_only_looks_like_a_secret_stays() {

@@ -18,7 +18,7 @@ macro_rules! faults {
 
             /// Whether it is there from the first step on.
             pub const fn is_there_from_start(self) -> bool {
-                match self { $(Self::$fault => matches!(When::$when, When::Start)),+ }
+                match self { $(Self::$fault => matches!(FaultTime::$when, FaultTime::Start)),+ }
             }
 
             /// Whether it breaks numbers at once, so that it should be detected within steps.
@@ -34,7 +34,7 @@ macro_rules! faults {
     };
 }
 
-enum When {
+enum FaultTime {
     Start,
     Middle,
 }

@@ -4,7 +4,7 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::exit_code::{SIGNAL_CODE_BASE, by_code};
 use super::finding::TerminationFinding;
-use super::placed::{Placed, item};
+use super::placed::{PlacedHit, item};
 use crate::pattern::Pattern;
 use crate::signatures::{Role, collective};
 
@@ -53,11 +53,11 @@ static SPEAKER: Pattern = Pattern::exact(r"\[[Rr]ank ?(\d+)\]");
 struct FailedChild<'a> {
     code: i32,
     rank: Option<u64>,
-    report: Placed<'a>,
+    report: PlacedHit<'a>,
 }
 
 /// The end of the child that failed first, where `cause` is only what its siblings saw of it.
-pub(super) fn instead_of(cause: Placed<'_>, placed: &[Placed<'_>]) -> Option<TerminationFinding> {
+pub(super) fn instead_of(cause: PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> Option<TerminationFinding> {
     let child = first_failed(placed).filter(|_| is_lost_neighbour(&cause))?;
     if !(was_killed(child.code) || only_siblings_complain(child.rank, placed)) {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn instead_of(cause: Placed<'_>, placed: &[Placed<'_>]) -> Option<Ter
 }
 
 /// Whether the line says only that another process of the group is gone.
-pub(super) fn is_lost_neighbour(found: &Placed<'_>) -> bool {
+pub(super) fn is_lost_neighbour(found: &PlacedHit<'_>) -> bool {
     let hit = found.hit;
     let is_collectives =
         hit.reason == Reason::NetworkError && hit.signature.as_str().starts_with("collective.");
@@ -79,8 +79,8 @@ pub(super) fn is_lost_neighbour(found: &Placed<'_>) -> bool {
     is_collectives && (hit.signature != collective::NCCL_TRANSPORT || says_so)
 }
 
-fn first_failed<'a>(placed: &[Placed<'a>]) -> Option<FailedChild<'a>> {
-    let is_report = |found: &&Placed<'a>| found.role == Role::Consequence && found.is_open();
+fn first_failed<'a>(placed: &[PlacedHit<'a>]) -> Option<FailedChild<'a>> {
+    let is_report = |found: &&PlacedHit<'a>| found.role == Role::Consequence && found.is_open();
     let (report, code, rank) = placed
         .iter()
         .filter(is_report)
@@ -108,7 +108,7 @@ fn was_killed(code: i32) -> bool {
 }
 
 /// Whether the rank that failed first did not lose a neighbour itself.
-fn only_siblings_complain(first: Option<u64>, placed: &[Placed<'_>]) -> bool {
+fn only_siblings_complain(first: Option<u64>, placed: &[PlacedHit<'_>]) -> bool {
     let mut speakers = placed
         .iter()
         .filter(|found| is_lost_neighbour(found))

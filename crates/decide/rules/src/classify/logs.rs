@@ -20,28 +20,23 @@ use super::exception::torn;
 use super::exit_code::ended_by_sigkill;
 use super::failed_child;
 use super::finding::{EvidenceItem, SecondaryFinding, TerminationFinding};
-use super::placed::{Placed, chained, frame_item, item};
+use super::hits::{
+    SAME_ERROR_LINES, SAME_MESSAGE_LINES, announces, explains, is_announcement, is_bare_interrupt,
+    is_cancellation, is_causal, is_crash, is_soft, reason_in_phase, says_aborted, says_sigkill, was_judges,
+};
+use super::placed::{PlacedHit, chained, frame_item, item};
 use super::settings;
 use crate::scan::{Handling, Hit, LogScanner, OwnFrame, Phase, TracebackEnd};
-use crate::signatures::{
-    Role, checkpoint, code, collective, data, early_stop, memory_host, network, node, numeric, operator,
-    scheduler,
-};
+use crate::signatures::{Role, code, collective, early_stop, memory_host, network, numeric};
 
 /// Evidence lines listed for one reason.
 const MAX_ITEMS: usize = 4;
-/// Lines over which one message may run.
-const SAME_MESSAGE_LINES: u64 = 3;
 /// Lines between an exception and the line that joins another one to it.
 const CHAINED_LINES: u64 = 3;
-/// Lines between an exception and its repetition by a runtime.
-const SAME_ERROR_LINES: u64 = 30;
 /// Skipped updates from which on they are no longer usual.
 const OVERFLOWS_MIN: usize = 3;
 /// Findings listed that did not decide.
 const MAX_OTHERS: usize = 8;
-/// The header of a traceback.
-const TRACEBACK: &str = "Traceback (most recent call last):";
 
 /// The meaning of the log.
 #[derive(Debug, Default)]
@@ -128,23 +123,23 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
 }
 
 /// Drops the lines in which ranks say that they lost their neighbours or waited for them, after Trackway had ended the attempt.
-fn drop_aftermath(placed: &mut Vec<Placed<'_>>, evidence: &TerminationEvidence) {
+fn drop_aftermath(placed: &mut Vec<PlacedHit<'_>>, evidence: &TerminationEvidence) {
     let Some(ended_at) = evidence.own_actions.iter().map(|action| action.at).min() else { return };
-    let is_later = |found: &&Placed<'_>| is_siblings(found) && found.at.is_some_and(|at| at > ended_at);
+    let is_later = |found: &&PlacedHit<'_>| is_siblings(found) && found.at.is_some_and(|at| at > ended_at);
     let lines: Vec<_> =
         placed.iter().filter(is_later).map(|found| (found.stream, found.line_number)).collect();
     placed.retain(|found| !lines.contains(&(found.stream, found.line_number)));
 }
 
 /// What the siblings of a child that failed print: that it is gone, and that they waited for it.
-fn is_siblings(found: &Placed<'_>) -> bool {
+fn is_siblings(found: &PlacedHit<'_>) -> bool {
     failed_child::is_lost_neighbour(found)
         || (found.role == Role::Consequence && found.reason == Reason::Hang)
 }
 
 /// Whether a hint says something here: what happens now and then in healthy runs must be repeated, be complete, or be the last thing in the
 /// log.
-fn is_telling_hint(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
+fn is_telling_hint(found: &PlacedHit<'_>, placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
     if found.signature == early_stop::COUNTER {
         return ended::counter_is_full(&found.text);
     }
@@ -173,7 +168,7 @@ fn is_telling_hint(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &Termina
 
 /// All hits in one order: the error file first (torchrun keeps the first failure there), then by time where every
 /// hit has one, else standard output before standard error.
-fn place<'a>(evidence: &'a TerminationEvidence, error_file: &'a [Hit]) -> Vec<Placed<'a>> {
+fn place<'a>(evidence: &'a TerminationEvidence, error_file: &'a [Hit]) -> Vec<PlacedHit<'a>> {
     let mut hits: Vec<(Option<Stream>, &Hit)> = Vec::new();
     let mut logs: Vec<_> = evidence.logs.iter().collect();
     logs.sort_by_key(|log| log.stream);
@@ -186,7 +181,7 @@ fn place<'a>(evidence: &'a TerminationEvidence, error_file: &'a [Hit]) -> Vec<Pl
         .map(|hit| (None, hit))
         .chain(hits)
         .enumerate()
-        .map(|(order, (stream, hit))| Placed { hit, stream, order })
+        .map(|(order, (stream, hit))| PlacedHit { hit, stream, order })
         .collect()
 }
 
@@ -199,7 +194,10 @@ enum Strength {
     Open,
 }
 
-fn strongest<'a>(placed: &[Placed<'a>], evidence: &TerminationEvidence) -> Option<(Placed<'a>, Strength)> {
+fn strongest<'a>(
+    placed: &[PlacedHit<'a>],
+    evidence: &TerminationEvidence,
+) -> Option<(PlacedHit<'a>, Strength)> {
     if let Some(found) = open_cause(placed) {
         if is_cancellation(found.hit)
             && let Some(before) = failed_before(found, placed, evidence)
@@ -221,7 +219,7 @@ fn strongest<'a>(placed: &[Placed<'a>], evidence: &TerminationEvidence) -> Optio
     {
         return Some((before, Strength::Consequence));
     }
-    let is_warned = |found: &&Placed<'_>| {
+    let is_warned = |found: &&PlacedHit<'_>| {
         is_causal(found.hit) && found.handling == Handling::Warned && found.reason != Reason::Unknown
     };
     let exception = final_exception(placed).map(|found| (found, Strength::Exception));
@@ -233,11 +231,11 @@ fn strongest<'a>(placed: &[Placed<'a>], evidence: &TerminationEvidence) -> Optio
 /// What had failed before a scheduler or a platform cancelled the work: a collective that was stuck, or an exception that
 /// the work did not survive.
 fn failed_before<'a>(
-    cancellation: Placed<'a>,
-    placed: &[Placed<'a>],
+    cancellation: PlacedHit<'a>,
+    placed: &[PlacedHit<'a>],
     evidence: &TerminationEvidence,
-) -> Option<(Placed<'a>, Strength)> {
-    let is_before = |found: &Placed<'_>| {
+) -> Option<(PlacedHit<'a>, Strength)> {
+    let is_before = |found: &PlacedHit<'_>| {
         found.order < cancellation.order
             && !found.is_on_line_of(&cancellation)
             && !logged::is_followed_by_work(found, evidence)
@@ -247,13 +245,9 @@ fn failed_before<'a>(
     stuck.map(|found| (found, Strength::Consequence)).or_else(|| Some((thrown()?, Strength::Exception)))
 }
 
-fn is_cancellation(hit: &Hit) -> bool {
-    matches!(hit.signature, operator::SCANCEL | operator::RUN_CANCELLED)
-}
-
 /// Whether an allocator wanted a large part of the device at once, was refused and reserved less: what was thrown after it has nothing
 /// to do with memory.
-fn was_reserved_smaller(found: &Placed<'_>, placed: &[Placed<'_>]) -> bool {
+fn was_reserved_smaller(found: &PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> bool {
     let is_reservation = found.reason == Reason::DeviceOom
         && ["ailed to allocate device memory of", " from device: "]
             .iter()
@@ -275,7 +269,7 @@ fn was_reserved_smaller(found: &Placed<'_>, placed: &[Placed<'_>]) -> bool {
 }
 
 /// The earliest named mechanism that was not dealt with, unless an exception came before a soft one.
-fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
+fn open_cause<'a>(placed: &[PlacedHit<'a>]) -> Option<PlacedHit<'a>> {
     let open: Vec<_> = placed
         .iter()
         .copied()
@@ -283,7 +277,7 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
         .filter(|found| !was_reserved_smaller(found, placed))
         .collect();
     let earliest = *open.first()?;
-    let deeper = |found: &Placed<'_>| {
+    let deeper = |found: &PlacedHit<'_>| {
         explains(found.hit, earliest.hit)
             || (was_judges(found.hit, earliest.hit) && chained(placed, earliest, *found))
     };
@@ -309,7 +303,7 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     if let Some(verdict) = firm {
         return open.iter().copied().find(|found| explains(found.hit, verdict.hit)).or(Some(verdict));
     }
-    let came_first = |found: &Placed<'_>| {
+    let came_first = |found: &PlacedHit<'_>| {
         found.order < earliest.order
             && !found.is_on_line_of(&earliest)
             && !chained(placed, *found, earliest)
@@ -321,27 +315,27 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
 /// A firm cause that was raised after an interrupt that a program only reports: an interrupted program raises nothing new, except
 /// while it handles the interrupt.
 fn thrown_after_interrupt<'a>(
-    placed: &[Placed<'a>],
-    open: &[Placed<'a>],
-    earliest: Placed<'a>,
-) -> Option<Placed<'a>> {
+    placed: &[PlacedHit<'a>],
+    open: &[PlacedHit<'a>],
+    earliest: PlacedHit<'a>,
+) -> Option<PlacedHit<'a>> {
     let is_report = earliest.reason == Reason::Cancelled && !is_bare_interrupt(&earliest.text);
     let last_interrupt = open.iter().rfind(|found| found.reason == Reason::Cancelled)?;
-    let is_header = |found: &&Placed<'_>| {
+    let is_header = |found: &&PlacedHit<'_>| {
         found.signature == code::PYTHON_EXIT
             && found.stream == earliest.stream
             && found.order > last_interrupt.order
     };
     let traceback = placed.iter().find(is_header).filter(|_| is_report)?;
-    let thrown = |found: &&Placed<'a>| !is_soft(found.hit) && found.order > traceback.order;
+    let thrown = |found: &&PlacedHit<'a>| !is_soft(found.hit) && found.order > traceback.order;
     open.iter().find(thrown).filter(|found| !chained(placed, earliest, **found)).copied()
 }
 
 /// The traceback without its end after an interrupt that a program only reports, if its frames say something: of that
 /// interrupt, they would not.
 fn torn_after_interrupt(
-    cause: Placed<'_>,
-    placed: &[Placed<'_>],
+    cause: PlacedHit<'_>,
+    placed: &[PlacedHit<'_>],
     unended: Option<&TerminationFinding>,
 ) -> Option<TerminationFinding> {
     let is_report = cause.reason == Reason::Cancelled
@@ -359,115 +353,26 @@ fn torn_after_interrupt(
     unended.filter(|_| is_report).filter(says_something).cloned()
 }
 
-/// Whether the line is the interrupt itself, as the end of a traceback prints it.
-fn is_bare_interrupt(text: &str) -> bool {
-    let name = text.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic());
-    name.starts_with("KeyboardInterrupt") || name.starts_with("^C")
-}
-
-/// Whether the exception announces that of another process, which follows with its traceback: PyTorch raises a worker's again as
-/// "Caught RuntimeError in DataLoader worker process 3", or once had its traceback as the message.
-fn announces(hit: &Hit, later: &Hit) -> bool {
-    is_announcement(hit) && (hit.line_number..hit.line_number + SAME_ERROR_LINES).contains(&later.line_number)
-}
-
-fn is_announcement(hit: &Hit) -> bool {
-    let is_raised_again = hit.text.contains("Caught ") && hit.text.contains(" in ");
-    let class = hit.text.strip_suffix(TRACEBACK);
-    is_raised_again || class.is_some_and(|class| class.trim_end().ends_with(':'))
-}
-
 /// The traceback of the other process that an exception announces, if it is the last one of its stream: its exception may be missing.
-fn announced_end<'a>(found: Placed<'_>, evidence: &'a TerminationEvidence) -> Option<&'a TracebackEnd> {
+fn announced_end<'a>(found: PlacedHit<'_>, evidence: &'a TerminationEvidence) -> Option<&'a TracebackEnd> {
     let log = evidence.logs.iter().find(|log| Some(log.stream) == found.stream)?;
     let reach = found.line_number + 1..=found.line_number + SAME_ERROR_LINES;
     let end = log.log.last_traceback.as_ref()?;
     (is_announcement(found.hit) && reach.contains(&end.line_number)).then_some(end)
 }
 
-/// Verdicts and causes, but for what a sibling process on the same machine sees of another's death.
-fn is_causal(hit: &Hit) -> bool {
-    let local_peer = hit.phases.contains(&Phase::LocalPeer) && hit.reason == Reason::NetworkError;
-    matches!(hit.role, Role::Verdict | Role::Cause) && !local_peer && !is_absurd_allocation(hit)
-}
-
-/// Whether `later` explains what `earlier` reports: a node is gone because it was preempted, a process crashed because
-/// memory ran out, a connection was lost because memory ran out at its other end, a request failed because the object store refused it.
-fn explains(later: &Hit, earlier: &Hit) -> bool {
-    let preempted = later.role == Role::Verdict
-        && later.reason == Reason::Preempted
-        && earlier.reason == Reason::NodeFailure;
-    let crash = is_crash(earlier)
-        && matches!(
-            later.reason,
-            Reason::HostOom | Reason::DeviceOom | Reason::StorageError | Reason::NodeFailure
-        );
-    let store = earlier.reason == Reason::NetworkError
-        && later.reason == Reason::StorageError
-        && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
-    // A scheduler cancels for a reason, and may state it only after the cancellation itself.
-    let stopped_for = is_cancellation(earlier)
-        && later.role == Role::Verdict
-        && matches!(
-            later.reason,
-            Reason::Timeout
-                | Reason::Preempted
-                | Reason::HostOom
-                | Reason::NodeFailure
-                | Reason::BudgetExhausted
-        );
-    let killed = matches!(earlier.signature, node::CLUSTER_LOST | scheduler::EVICTED)
-        && later.role == Role::Verdict
-        && matches!(later.reason, Reason::HostOom | Reason::StorageError);
-    let gone = earlier.signature == scheduler::EVICTED
-        && later.reason == Reason::NodeFailure
-        && later.line_number == earlier.line_number;
-    let checked = earlier.signature == code::NATIVE_CHECK
-        && later.reason != Reason::CodeError
-        && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
-    let broken_device = earlier.signature == code::GPU_FAULT
-        && later.signature != node::LAUNCH_FAILURE
-        && later.reason == Reason::NodeFailure;
-    // One rank ran out of memory, and another printed first that the connection to it was lost.
-    let starved =
-        earlier.reason == Reason::NetworkError && matches!(later.reason, Reason::HostOom | Reason::DeviceOom);
-    preempted || crash || starved || store || stopped_for || killed || gone || checked || broken_device
-}
-
-/// Whether the connection that failed was the one to a judge: its client raises a separate exception over it.
-fn was_judges(later: &Hit, earlier: &Hit) -> bool {
-    earlier.reason == Reason::NetworkError && later.reason == Reason::EvaluatorError
-}
-
-/// How a process dies of many causes.
-fn is_crash(hit: &Hit) -> bool {
-    matches!(hit.signature, code::CRASH | code::NATIVE_CHECK)
-}
-
-/// A launcher may report the abort before the watchdog that aborted is heard.
-fn says_aborted(hit: &Hit) -> bool {
-    hit.text.contains("Aborted")
-}
-
-/// What other ranks, a waiting person and the next script see when something else has gone wrong.
-fn is_soft(hit: &Hit) -> bool {
-    matches!(hit.reason, Reason::NetworkError | Reason::Hang)
-        || matches!(hit.signature, data::ABSENT_FILE | checkpoint::ABSENT_FILE)
-        || (hit.reason == Reason::Cancelled && hit.role == Role::Cause)
-}
-
 /// The exception that ended the run: the first of the last chain ("During handling of…" keeps the root), else the
 /// first open one.
-fn final_exception<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
+fn final_exception<'a>(placed: &[PlacedHit<'a>]) -> Option<PlacedHit<'a>> {
     open_exceptions(placed).find(ends_a_process)
 }
 
 /// Whether the exception is not a launcher's report.
-fn ends_a_process(found: &Placed<'_>) -> bool {
+fn ends_a_process(found: &PlacedHit<'_>) -> bool {
     !found.phases.contains(&Phase::Launcher)
 }
 
-fn open_exceptions<'p, 'a>(placed: &'p [Placed<'a>]) -> impl Iterator<Item = Placed<'a>> + use<'p, 'a> {
+fn open_exceptions<'p, 'a>(placed: &'p [PlacedHit<'a>]) -> impl Iterator<Item = PlacedHit<'a>> + use<'p, 'a> {
     placed.iter().copied().filter(|found| {
         found.role == Role::Exception
             && found.is_open()
@@ -477,15 +382,15 @@ fn open_exceptions<'p, 'a>(placed: &'p [Placed<'a>]) -> impl Iterator<Item = Pla
 }
 
 /// An exception whose message is a consequence (`RuntimeError: NCCL error…`) is not a cause itself.
-fn carries_consequence(placed: &[Placed<'_>], exception: &Placed<'_>) -> bool {
+fn carries_consequence(placed: &[PlacedHit<'_>], exception: &PlacedHit<'_>) -> bool {
     placed.iter().any(|found| {
         found.role == Role::Consequence && found.signature != code::ABORTED && found.is_on_line_of(exception)
     })
 }
 
 /// A consequence with a separate reading: the collective's message before what followed from it.
-fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
-    let read = |found: &&Placed<'a>| {
+fn consequence<'a>(placed: &[PlacedHit<'a>]) -> Option<PlacedHit<'a>> {
+    let read = |found: &&PlacedHit<'a>| {
         found.role == Role::Consequence
             && found.reason != Reason::Unknown
             && found.handling != Handling::Supposed
@@ -495,9 +400,9 @@ fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
 }
 
 fn finding(
-    found: Placed<'_>,
+    found: PlacedHit<'_>,
     strength: Strength,
-    placed: &[Placed<'_>],
+    placed: &[PlacedHit<'_>],
     evidence: &TerminationEvidence,
 ) -> TerminationFinding {
     let mut hit = found.hit.clone();
@@ -505,7 +410,7 @@ fn finding(
         hit.reason = Reason::CodeError;
     }
     // A chained traceback prints the exception twice: before its frames and after them.
-    let is_again = |other: &&Placed<'_>| {
+    let is_again = |other: &&PlacedHit<'_>| {
         other.role == found.role && (other.text == found.text || is_repeated(other, found))
     };
     let again = || placed.iter().filter(is_again);
@@ -535,8 +440,9 @@ fn finding(
 }
 
 /// Where in code of the user the error was raised: that of a worker in the worker, whose traceback follows the line that announces it.
-fn raised_at<'a>(found: Placed<'a>, placed: &[Placed<'a>]) -> Option<&'a OwnFrame> {
-    let later = |other: &&Placed<'a>| other.stream == found.stream && other.line_number > found.line_number;
+fn raised_at<'a>(found: PlacedHit<'a>, placed: &[PlacedHit<'a>]) -> Option<&'a OwnFrame> {
+    let later =
+        |other: &&PlacedHit<'a>| other.stream == found.stream && other.line_number > found.line_number;
     let of_worker = placed
         .iter()
         .filter(later)
@@ -551,11 +457,11 @@ fn raised_at<'a>(found: Placed<'a>, placed: &[Placed<'a>]) -> Option<&'a OwnFram
 
 /// The exception of another reason that was being handled when this one was raised, or that this one was raised from: a
 /// `finally` that fails hides what it follows.
-fn raised_before(found: Placed<'_>, placed: &[Placed<'_>]) -> Option<EvidenceItem> {
+fn raised_before(found: PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> Option<EvidenceItem> {
     let before = |limit: u64| {
         placed.iter().filter(move |other| other.stream == found.stream && other.line_number < limit)
     };
-    let is_thrown = |other: &&Placed<'_>| matches!(other.role, Role::Cause | Role::Exception);
+    let is_thrown = |other: &&PlacedHit<'_>| matches!(other.role, Role::Cause | Role::Exception);
     let chain = before(found.line_number).rfind(|other| other.role == Role::Chain)?;
     let last = before(found.line_number).rfind(is_thrown)?;
     let is_next =
@@ -577,7 +483,7 @@ fn unless_numbers_were_lost(named: TerminationFinding, hit: &Hit, strength: Stre
 }
 
 /// Whether both lines name one exception: a pool and a runtime repeat what a worker raised, without its frames.
-fn is_repeated(other: &Placed<'_>, found: Placed<'_>) -> bool {
+fn is_repeated(other: &PlacedHit<'_>, found: PlacedHit<'_>) -> bool {
     let class = |text: &str| {
         let mut words = text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
         words.rfind(|word| word.ends_with("Error")).map(str::to_owned)
@@ -588,80 +494,7 @@ fn is_repeated(other: &Placed<'_>, found: Placed<'_>) -> bool {
         && class(&found.text).is_some_and(|name| class(&other.text) == Some(name))
 }
 
-/// An error without a family belongs to what the enclosing frames were doing.
-fn reason_in_phase(hit: &Hit) -> Reason {
-    let phases = &hit.phases;
-    let is_in = |phase| phases.contains(&phase);
-    let was_thrown = |class: &str| hit.role == Role::Exception && hit.text.contains(class);
-    let reads_data = is_in(Phase::LoadData) || is_in(Phase::LoadSample) || is_in(Phase::Decode);
-    let is_content = rejects_content(hit)
-        || (hit.reason == Reason::DataError && (reads_data || hit.text.contains("DataLoader worker")));
-    let in_evaluation = is_in(Phase::Evaluate)
-        && !is_content
-        && matches!(
-            hit.reason,
-            Reason::CodeError | Reason::NetworkError | Reason::DataError | Reason::SchemaDrift
-        );
-    let specific_code = hit.role == Role::Cause;
-    let unreadable_sample =
-        matches!(hit.signature, checkpoint::UNREADABLE_ARCHIVE | checkpoint::HDF5_WEIGHTS)
-            && (is_in(Phase::LoadSample) || hit.text.contains("DataLoader worker"));
-    let unreadable_data = hit.signature == checkpoint::HDF5_WEIGHTS
-        && is_in(Phase::LoadData)
-        && !Phase::are_of_checkpoints(phases);
-    // The device's allocator says how much it tried to allocate.
-    let in_host_memory = is_in(Phase::PinMemory) && !hit.text.contains("ried to allocate");
-    if hit.reason == Reason::DeviceOom && in_host_memory {
-        Reason::HostOom
-    } else if in_evaluation {
-        Reason::EvaluatorError
-    } else if unreadable_sample || unreadable_data || rejects_content(hit) {
-        Reason::DataError
-    } else if hit.reason == Reason::CodeError
-        && !specific_code
-        && Phase::are_of_checkpoints(phases)
-        && !is_code_type(&hit.text)
-    {
-        Reason::CheckpointError
-    } else if hit.role == Role::Exception
-        && (is_workers_read(hit) || (reads_data && is_reader_type(&hit.text)))
-    {
-        Reason::DataError
-    } else if was_thrown("KeyError") && is_in(Phase::SelectColumns) {
-        Reason::SchemaDrift
-    } else if was_thrown("ValueError") && is_in(Phase::CheckInput) {
-        Reason::DataError
-    } else {
-        hit.reason
-    }
-}
-
-/// Whether a library that decodes data, or a lookup of labels and ids, raised it because of what it was given.
-fn rejects_content(hit: &Hit) -> bool {
-    let is_in = |phase| hit.phases.contains(&phase);
-    let is_plain =
-        hit.reason == Reason::CodeError && (hit.role == Role::Exception || hit.signature == code::SYNTAX);
-    let is_decoded = is_in(Phase::Decode) && !Phase::are_of_checkpoints(&hit.phases);
-    let is_absent_class = is_in(Phase::LookUp) && hit.text.contains("IndexError");
-    is_plain && (is_absent_class || (is_decoded && sample::may_be_of_content(&hit.text)))
-}
-
-/// Whether the worker of a loader raised an exception with which readers reject content: also where its traceback is missing.
-fn is_workers_read(hit: &Hit) -> bool {
-    let is_announced = hit.text.contains("Caught ") && hit.text.contains(" in DataLoader worker");
-    is_announced
-        && (is_reader_type(&hit.text)
-            || ["Caught OSError ", "Caught IOError "].iter().any(|caught| hit.text.contains(caught)))
-}
-
-/// Exception types with which readers reject content.
-fn is_reader_type(text: &str) -> bool {
-    ["EOFError", "struct.error", "wave.Error", "ParseError", "OverflowError", "LZMAError"]
-        .iter()
-        .any(|name| text.contains(name))
-}
-
-fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Confidence {
+fn confidence(found: PlacedHit<'_>, strength: Strength, placed: &[PlacedHit<'_>]) -> Confidence {
     match strength {
         Strength::Open if was_only_killed(found, placed) => Confidence::Guess,
         Strength::Open if is_proved(found, placed) => Confidence::Certain,
@@ -674,8 +507,8 @@ fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> C
 }
 
 /// Whether SIGKILL ended a worker of a loader and nothing says that memory ran out: anything may have sent it.
-fn was_only_killed(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
-    let states_memory = |other: &Placed<'_>| {
+fn was_only_killed(found: PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> bool {
+    let states_memory = |other: &PlacedHit<'_>| {
         other.reason == Reason::HostOom && other.is_open() && other.signature != memory_host::LOADER_WORKER
     };
     found.signature == memory_host::LOADER_WORKER
@@ -685,8 +518,8 @@ fn was_only_killed(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
 
 /// Whether the log admits no other reading: an authority states it or it was thrown, it has no other meaning, and
 /// nothing else is in the log that could be the cause.
-fn is_proved(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
-    let contradicts = |other: &Placed<'_>| {
+fn is_proved(found: PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> bool {
+    let contradicts = |other: &PlacedHit<'_>| {
         let is_cause = matches!(other.role, Role::Verdict | Role::Cause | Role::Exception)
             && (other.order < found.order || other.role != Role::Exception);
         let was_stuck =
@@ -704,14 +537,14 @@ fn is_proved(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
 
 /// Hints, and a traceback whose exception no rule reads.
 fn weak_reading(
-    placed: &[Placed<'_>],
+    placed: &[PlacedHit<'_>],
     torn: Option<TerminationFinding>,
     evidence: &TerminationEvidence,
 ) -> Option<TerminationFinding> {
-    let specific = |found: &&Placed<'_>| found.role == Role::Hint && found.reason != Reason::CodeError;
+    let specific = |found: &&PlacedHit<'_>| found.role == Role::Hint && found.reason != Reason::CodeError;
     // The launcher's report quotes the traceback of the process that failed.
     let is_quoted = placed.iter().any(|found| found.text.contains("ProcessRaisedException"));
-    let hinted = |found: &Placed<'_>| found.finding(Confidence::Guess);
+    let hinted = |found: &PlacedHit<'_>| found.finding(Confidence::Guess);
     let in_phase = torn.clone().filter(|torn| torn.reason != Reason::CodeError);
     in_phase
         .or_else(|| placed.iter().find(specific).map(hinted))
@@ -721,12 +554,8 @@ fn weak_reading(
         .or_else(|| placed.iter().find(|found| found.role == Role::Hint).map(hinted))
 }
 
-fn says_sigkill(text: &str) -> bool {
-    text.contains("137") || text.contains("SIGKILL")
-}
-
 /// The log itself states that the reason is not known.
-fn unknown_by_name(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+fn unknown_by_name(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let unknown =
         || placed.iter().filter(|found| found.reason == Reason::Unknown && found.role == Role::Consequence);
     // How the first one failed says more than that others were ended for it, which may be printed before.
@@ -743,6 +572,6 @@ fn unknown_by_name(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Opt
     Some(finding)
 }
 
-fn secondary(found: &Placed<'_>) -> SecondaryFinding {
+fn secondary(found: &PlacedHit<'_>) -> SecondaryFinding {
     SecondaryFinding { reason: found.reason, rule: found.signature.into(), text: found.shown() }
 }

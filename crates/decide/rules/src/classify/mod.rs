@@ -25,6 +25,7 @@ mod exit_code;
 mod failed_child;
 mod finding;
 mod fingerprint;
+mod hits;
 mod launcher;
 mod logs;
 mod placed;

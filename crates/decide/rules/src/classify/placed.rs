@@ -11,13 +11,13 @@ use crate::signatures::Role;
 
 /// A hit and its position in the streams.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedHit<'a> {
     pub(super) hit: &'a Hit,
     pub(super) stream: Option<Stream>,
     pub(super) order: usize,
 }
 
-impl Deref for Placed<'_> {
+impl Deref for PlacedHit<'_> {
     type Target = Hit;
 
     fn deref(&self) -> &Hit {
@@ -25,7 +25,7 @@ impl Deref for Placed<'_> {
     }
 }
 
-impl Placed<'_> {
+impl PlacedHit<'_> {
     /// Whether the line reports what happened, and nothing took it back.
     pub(super) fn is_open(&self) -> bool {
         self.handling == Handling::Open
@@ -60,7 +60,7 @@ impl Placed<'_> {
 }
 
 /// Whether `second` is part of a chain of exceptions that `first` began.
-pub(super) fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'_>) -> bool {
+pub(super) fn chained(placed: &[PlacedHit<'_>], first: PlacedHit<'_>, second: PlacedHit<'_>) -> bool {
     first.order < second.order
         && placed.iter().any(|found| {
             found.role == Role::Chain
@@ -70,7 +70,7 @@ pub(super) fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'
 }
 
 /// As evidence of a verdict.
-pub(super) fn item(found: Placed<'_>) -> EvidenceItem {
+pub(super) fn item(found: PlacedHit<'_>) -> EvidenceItem {
     let source = if found.stream.is_some() { EvidenceSource::Log } else { EvidenceSource::ErrorFile };
     EvidenceItem {
         source,
@@ -81,7 +81,7 @@ pub(super) fn item(found: Placed<'_>) -> EvidenceItem {
 }
 
 /// The frame of the user's code behind the line that it raised. It is shown, and decides nothing.
-pub(super) fn frame_item(found: Placed<'_>, frame: &OwnFrame) -> EvidenceItem {
+pub(super) fn frame_item(found: PlacedHit<'_>, frame: &OwnFrame) -> EvidenceItem {
     EvidenceItem {
         line_number: found.stream.map(|_| frame.line_number),
         text: format!("at {}", frame.text),

@@ -60,6 +60,11 @@ pub struct PastAttempt {
 }
 
 impl PastAttempt {
+    /// Whether it committed a step newer than the newest one `before` it in its rung, and than the one it continued from.
+    fn made_progress(&self, before: Option<Step>) -> bool {
+        self.last_committed_step > before.max(self.resumed_from_step)
+    }
+
     /// The part of its wall seconds that brought newly committed steps; `before` is the newest step that was committed
     /// before it.
     fn committed_seconds(&self, before: Option<Step>) -> f64 {
@@ -209,8 +214,8 @@ impl History {
     pub(super) fn trailing_without_progress(&self, last: &PastAttempt) -> u32 {
         let is_preempted = |attempt: &PastAttempt| attempt.reason == Reason::Preempted;
         let mut alike = 0;
-        for (index, attempt) in self.attempts.iter().enumerate().rev() {
-            if attempt.rung != last.rung || self.made_progress(index) {
+        for (attempt, before) in self.attempts.iter().zip(self.committed_before_each(&last.rung)).rev() {
+            if attempt.rung != last.rung || attempt.made_progress(before) {
                 break;
             }
             if is_preempted(attempt) != is_preempted(last) {
@@ -235,7 +240,7 @@ impl History {
             _ => return false,
         };
         let before = before.iter().rev().find(|attempt| attempt.reason != Reason::Preempted);
-        !self.made_progress(index)
+        !last.made_progress(self.committed_before(index))
             && before.is_some_and(|before| {
                 before.exception.is_some()
                     && before.fingerprint == last.fingerprint
@@ -246,10 +251,16 @@ impl History {
             })
     }
 
-    /// Whether the attempt committed a step newer than every one before it in its rung.
-    fn made_progress(&self, index: usize) -> bool {
-        let attempt = &self.attempts[index];
-        attempt.last_committed_step > self.committed_before(index).max(attempt.resumed_from_step)
+    /// For each attempt the newest step that those before it committed in this rung.
+    fn committed_before_each(&self, rung: &str) -> Vec<Option<Step>> {
+        let mut newest = None;
+        let of_rung = |attempt: &PastAttempt| attempt.last_committed_step.filter(|_| attempt.rung == rung);
+        let each = self.attempts.iter().map(|attempt| {
+            let before = newest;
+            newest = newest.max(of_rung(attempt));
+            before
+        });
+        each.collect()
     }
 
     /// The newest step that the attempts before it committed in its rung.

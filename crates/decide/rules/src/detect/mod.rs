@@ -30,7 +30,8 @@ use trackway_core::Step;
 use trackway_core::detect::{Detector, Firing};
 use trackway_formats::record::RESIDENT_BYTES;
 
-use crate::advice::runbook::{joined, symptom_of_detector};
+use crate::advice::lines::joined;
+use crate::advice::symptoms::symptom_of_detector;
 use crate::curves::reinforcement::is_of_reinforcement;
 use anomaly::{Anomaly, DetectorChange, Sample};
 pub use batches::cursor::{DataCursor, DataPlace};
@@ -86,7 +87,7 @@ pub struct Detectors {
 }
 
 /// A look of a detector at a value of a metric of a rank.
-struct Look {
+struct DetectorLook {
     detector: Detector,
     rank: u32,
     metric: Option<String>,
@@ -191,7 +192,7 @@ impl Detectors {
         let loss = LossKind { is_main: main, falls };
         let changes = watched.take(&self.rules, sample, rank, loss, self.memory_limit_bytes);
         for (detector, change) in changes {
-            self.tell(self.look(detector, watch, sample), change, firings);
+            self.apply_change(self.look(detector, watch, sample), change, firings);
         }
         self.look_for_repetition(watch, sample, firings);
         self.compare(watch, sample, firings);
@@ -203,7 +204,7 @@ impl Detectors {
         let Some(found) = rule.enabled.then(|| self.resident.take(rule, sample)).flatten() else { return };
         let sample = Sample { step: sample.step, value: sample.resident_bytes };
         let metric = Some(RESIDENT_BYTES.to_owned());
-        self.fire(Look { detector: Detector::MemoryCreep, rank: 0, metric, sample }, found, firings);
+        self.fire(DetectorLook { detector: Detector::MemoryCreep, rank: 0, metric, sample }, found, firings);
     }
 
     /// An attempt that begins where the training once began, or before half of what was trained, trains another model than
@@ -240,7 +241,7 @@ impl Detectors {
             _ => return,
         };
         if let Some(change) = change {
-            self.tell(self.look(Detector::SeenBefore, watch, sample), change, firings);
+            self.apply_change(self.look(Detector::SeenBefore, watch, sample), change, firings);
         }
     }
 
@@ -259,7 +260,7 @@ impl Detectors {
                 }
                 for (rank, change) in self.stragglers.take(rule, rank, sample) {
                     let look = self.look(Detector::Straggler, watch, sample);
-                    self.tell(Look { rank, ..look }, change, firings);
+                    self.apply_change(DetectorLook { rank, ..look }, change, firings);
                 }
             }
             role => {
@@ -268,7 +269,7 @@ impl Detectors {
                 if let Some(change) =
                     rule.enabled.then(|| self.agreements[place].take(rule, rank, sample)).flatten()
                 {
-                    self.tell(self.look(Detector::RankDivergence, watch, sample), change, firings);
+                    self.apply_change(self.look(Detector::RankDivergence, watch, sample), change, firings);
                 }
             }
         }
@@ -287,7 +288,7 @@ impl Detectors {
             let (number, found) = (rank.rank, rank.hang.tick(rule, quiet_seconds + behind));
             if let Some((step, seconds, found)) = found {
                 let sample = Sample { step, value: seconds };
-                let look = Look { detector: Detector::Hang, rank: number, metric: None, sample };
+                let look = DetectorLook { detector: Detector::Hang, rank: number, metric: None, sample };
                 self.fire(look, found, firings);
             }
         }
@@ -343,13 +344,13 @@ impl Detectors {
         }
     }
 
-    fn look(&self, detector: Detector, watch: WatchId, sample: Sample) -> Look {
+    fn look(&self, detector: Detector, watch: WatchId, sample: Sample) -> DetectorLook {
         let watched = &self.watched[watch.0 as usize];
         let metric = Some(watched.metric.to_string());
-        Look { detector, rank: self.ranks[watched.place].rank, metric, sample }
+        DetectorLook { detector, rank: self.ranks[watched.place].rank, metric, sample }
     }
 
-    fn tell(&mut self, look: Look, change: DetectorChange, firings: &mut Vec<Firing>) {
+    fn apply_change(&mut self, look: DetectorLook, change: DetectorChange, firings: &mut Vec<Firing>) {
         match change {
             DetectorChange::Rearmed => close(&mut self.episodes, look.detector),
             DetectorChange::Fires(found) => self.fire(look, *found, firings),
@@ -357,7 +358,7 @@ impl Detectors {
         }
     }
 
-    fn fire(&mut self, look: Look, found: Anomaly, firings: &mut Vec<Firing>) {
+    fn fire(&mut self, look: DetectorLook, found: Anomaly, firings: &mut Vec<Firing>) {
         let episodes = &mut self.episodes[look.detector as usize];
         episodes.open += 1;
         let by_rank = look.detector == Detector::Straggler;
@@ -368,8 +369,8 @@ impl Detectors {
         }
     }
 
-    fn report(&mut self, look: Look, found: Anomaly, firings: &mut Vec<Firing>) {
-        let Look { detector, rank, metric, sample } = look;
+    fn report(&mut self, look: DetectorLook, found: Anomaly, firings: &mut Vec<Firing>) {
+        let DetectorLook { detector, rank, metric, sample } = look;
         let symptom = symptom_of_detector(detector);
         let known = self.rank_places.get(&rank).map(|place| &self.ranks[*place]);
         let numeric = is_numeric(detector);

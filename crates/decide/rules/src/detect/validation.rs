@@ -33,12 +33,12 @@ pub(super) struct Validation {
     /// Differences from one evaluation to the next.
     noise: Window,
     last: Option<f64>,
-    best: Option<Best>,
+    best: Option<BestLoss>,
     streak: Streak,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Best {
+struct BestLoss {
     loss: f64,
     step: u64,
     training: Option<f64>,
@@ -53,13 +53,13 @@ impl Validation {
         training: Option<f64>,
         untrained: Option<f64>,
     ) -> Option<DetectorChange> {
-        let best = *self.best.get_or_insert(Best { loss: sample.value, step: sample.step, training });
+        let best = *self.best.get_or_insert(BestLoss { loss: sample.value, step: sample.step, training });
         let noise = self.noise.sigma();
         if let Some(last) = self.last.replace(sample.value) {
             self.noise.push(sample.value - last);
         }
         if sample.value < best.loss {
-            self.best = Some(Best { loss: sample.value, step: sample.step, training });
+            self.best = Some(BestLoss { loss: sample.value, step: sample.step, training });
         }
         let rise = sample.value - best.loss;
         let apart = self.noise.len() >= START

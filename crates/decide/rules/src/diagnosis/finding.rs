@@ -16,7 +16,7 @@ const GROWTH_MIN: f64 = 5.0;
 
 /// What the launch of a diagnosis did.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Launched {
+pub struct DiagnosisLaunch {
     /// Why it ended.
     pub reason: Option<TerminationReason>,
     /// The most specific evidence of that.
@@ -56,7 +56,7 @@ impl Finding {
 
 /// What follows from the observations.
 #[must_use]
-pub fn finding(symptom: &Symptom, plan: &Plan, launched: &Launched) -> Finding {
+pub fn finding(symptom: &Symptom, plan: &Plan, launched: &DiagnosisLaunch) -> Finding {
     let found = match symptom.kind {
         DiagnosisKind::Numeric => numeric(&launched.facts),
         DiagnosisKind::Throughput => throughput(launched),
@@ -66,7 +66,7 @@ pub fn finding(symptom: &Symptom, plan: &Plan, launched: &Launched) -> Finding {
 }
 
 /// Nothing was found: because it did not happen, could not be seen, or the launch ended before.
-fn without(symptom: &Symptom, plan: &Plan, launched: &Launched) -> Finding {
+fn without(symptom: &Symptom, plan: &Plan, launched: &DiagnosisLaunch) -> Finding {
     let ended = ending(launched);
     let blind = launched.facts.blind.join("; ");
     let blind = if blind.is_empty() { String::new() } else { format!(" ({blind})") };
@@ -103,7 +103,7 @@ fn without(symptom: &Symptom, plan: &Plan, launched: &Launched) -> Finding {
     Finding::new(DiagnosisVerdict::NotReproduced, why)
 }
 
-fn ending(launched: &Launched) -> String {
+fn ending(launched: &DiagnosisLaunch) -> String {
     let reason = launched.reason.unwrap_or(TerminationReason::Unknown);
     match reason.is_success() {
         true => "ended by itself".into(),
@@ -254,7 +254,7 @@ fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn throughput(launched: &Launched) -> Option<Finding> {
+fn throughput(launched: &DiagnosisLaunch) -> Option<Finding> {
     // The slowest rank is what the others wait for.
     let seconds = |one: &Throughput| one.step_seconds.unwrap_or(0.0);
     let slowest =
@@ -296,7 +296,7 @@ fn percents(shares: &[Share], count: usize) -> String {
         .join(", ")
 }
 
-fn hang(launched: &Launched) -> Option<Finding> {
+fn hang(launched: &DiagnosisLaunch) -> Option<Finding> {
     let hung = launched.reason == Some(TerminationReason::Hang);
     if launched.stopped || !hung && launched.warnings.is_empty() {
         return None;

@@ -12,11 +12,12 @@ mod tests;
 use trackway_core::detect::Detector;
 use trackway_core::{DiagnosisKind, Step, TerminationReason};
 
-use crate::advice::runbook::{next_actions, symptom_of_detector};
+use crate::advice::runbook::next_actions;
+use crate::advice::symptoms::symptom_of_detector;
 
 pub use collectives::{Collectives, Group, Operation};
 pub use facts::{Facts, FirstGradient, Growth, Numeric, Share, TensorFacts, Throughput};
-pub use finding::{Finding, Launched, finding};
+pub use finding::{DiagnosisLaunch, Finding, finding};
 pub use hang::{RankStack, collective_warnings, hang_finding, missing_ranks, silent_ranks};
 
 /// Steps that a numeric diagnosis and one of a hang make past the step of the symptom.

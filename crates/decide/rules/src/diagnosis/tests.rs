@@ -73,21 +73,21 @@ const NUMERIC: &str = r#"{"rank": 0, "step": 23, "batch": 22, "place": "forward"
     "operation": "log", "source": "train.py:14 in forward", "inputs": [{"min": -0.25, "max": 3.0, "mean": 0.5, "nan_count": 0}],
     "gradient": {"parameter": "layers.2.gain", "nonfinite": 3, "of": 8}}"#;
 
-fn launched(reason: TerminationReason, last_step: Step, topics: &[(&str, &str)]) -> Launched {
+fn launched(reason: TerminationReason, last_step: Step, topics: &[(&str, &str)]) -> DiagnosisLaunch {
     let mut facts = Facts::default();
     facts.take("observed", r#"{"framework": "torch"}"#);
     topics.iter().for_each(|(about, text)| facts.take(about, text));
-    Launched {
+    DiagnosisLaunch {
         reason: Some(reason),
         evidence: "exit code 1".into(),
         last_step: Some(last_step),
         has_sdk: true,
         facts,
-        ..Launched::default()
+        ..DiagnosisLaunch::default()
     }
 }
 
-fn judged(kind: DiagnosisKind, launched: &Launched) -> Finding {
+fn judged(kind: DiagnosisKind, launched: &DiagnosisLaunch) -> Finding {
     let symptom = Symptom { kind, step: Some(23), last_step: Some(90), why: String::new() };
     finding(&symptom, &Plan { from_step: Some(20), observe_from_step: 21, until_step: 43 }, launched)
 }
@@ -128,17 +128,17 @@ fn each_tensor_of_the_batch_is_described() {
 /// Proves that without an observation the verdict says why: it did not come again, could not be seen, or the launch ended before.
 #[test]
 fn without_an_observation_the_verdict_says_why() {
-    let verdict = |launched: &Launched| judged(DiagnosisKind::Numeric, launched).verdict;
+    let verdict = |launched: &DiagnosisLaunch| judged(DiagnosisKind::Numeric, launched).verdict;
     let complete = launched(TerminationReason::Completed, 43, &[]);
     assert_eq!(verdict(&complete), DiagnosisVerdict::NotReproduced);
     assert_eq!(verdict(&launched(TerminationReason::CodeError, 21, &[])), DiagnosisVerdict::Incomplete);
     let slow = judged(DiagnosisKind::Throughput, &launched(TerminationReason::Completed, 43, &[]));
     assert_eq!(slow.verdict, DiagnosisVerdict::Incomplete);
-    let silent = Launched { has_sdk: false, ..complete.clone() };
+    let silent = DiagnosisLaunch { has_sdk: false, ..complete.clone() };
     assert_eq!(verdict(&silent), DiagnosisVerdict::NotObserved);
-    let other = Launched { facts: Facts::default(), ..complete.clone() };
+    let other = DiagnosisLaunch { facts: Facts::default(), ..complete.clone() };
     assert_eq!(verdict(&other), DiagnosisVerdict::NotObserved);
-    assert_eq!(verdict(&Launched { stopped: true, ..complete }), DiagnosisVerdict::Incomplete);
+    assert_eq!(verdict(&DiagnosisLaunch { stopped: true, ..complete }), DiagnosisVerdict::Incomplete);
     let growth = r#"{"step": 23, "batch": 22, "parameter": "head.weight", "norm": 80.0, "usual": 2.0}"#;
     let grown =
         judged(DiagnosisKind::Numeric, &launched(TerminationReason::Completed, 43, &[("growth", growth)]));

@@ -4,7 +4,7 @@ use trackway_formats::gate::Number;
 use trackway_formats::rule::{Expression, Operand as _, Operator, RuleComparison};
 use trackway_statistics::Interval;
 
-use super::{Found, GateEvidence};
+use super::{GateEvidence, OperandValue};
 
 /// A number and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,7 +51,7 @@ pub(super) fn difference(
     comparison: &RuleComparison<Number>,
     evidence: &GateEvidence,
     operands: &[&Number],
-    found: &[Found],
+    found: &[OperandValue],
 ) -> Option<Range> {
     let of = |side| sum(side, operands);
     let range = match (of(&comparison.left), of(&comparison.right)) {
@@ -70,7 +70,7 @@ pub(super) fn difference(
 }
 
 /// The sum, in which `x − baseline(x)` is taken from what was measured on the same rows.
-fn paired(mut sum: Sum, evidence: &GateEvidence, operands: &[&Number], found: &[Found]) -> Range {
+fn paired(mut sum: Sum, evidence: &GateEvidence, operands: &[&Number], found: &[OperandValue]) -> Range {
     let mut total = Range::point(sum.constant);
     for index in 0..operands.len() {
         let (number, factor) = (operands[index], sum.factors[index]);
@@ -139,7 +139,11 @@ fn added(left: Sum, right: Sum) -> Sum {
     }
 }
 
-fn arithmetic(expression: &Expression<Number>, operands: &[&Number], found: &[Found]) -> Option<Range> {
+fn arithmetic(
+    expression: &Expression<Number>,
+    operands: &[&Number],
+    found: &[OperandValue],
+) -> Option<Range> {
     let of = |inner| arithmetic(inner, operands, found);
     Some(match expression {
         Expression::Number(number) => Range::point(*number),

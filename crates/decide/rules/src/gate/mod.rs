@@ -117,7 +117,8 @@ fn compare(comparison: &RuleComparison<Number>, evidence: &GateEvidence) -> Judg
             None => judged(GateVerdict::Pass, "there is no model to compare with yet".into()),
         };
     }
-    let found: Result<Vec<Found>, String> = operands.iter().map(|number| look_up(number, evidence)).collect();
+    let found: Result<Vec<OperandValue>, String> =
+        operands.iter().map(|number| look_up(number, evidence)).collect();
     let found = match found {
         Ok(found) => found,
         Err(why) => return judged(GateVerdict::Inconclusive, why),
@@ -144,12 +145,12 @@ fn compare(comparison: &RuleComparison<Number>, evidence: &GateEvidence) -> Judg
 
 /// A number of a comparison, as the evidence has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Found {
+struct OperandValue {
     range: Range,
     support: Option<u64>,
 }
 
-impl Found {
+impl OperandValue {
     fn shown(&self) -> String {
         let Range { value, interval: Interval { low, high } } = self.range;
         if low == high {
@@ -160,7 +161,7 @@ impl Found {
 }
 
 /// The number, or why there is none that decides anything.
-fn look_up(number: &Number, evidence: &GateEvidence) -> Result<Found, String> {
+fn look_up(number: &Number, evidence: &GateEvidence) -> Result<OperandValue, String> {
     let numbers = if number.baseline { evidence.baseline.as_ref() } else { Some(&evidence.numbers) };
     let numbers = numbers.ok_or("there is no model to compare with yet")?;
     if numbers.is_empty() && number.baseline {
@@ -179,7 +180,7 @@ fn look_up(number: &Number, evidence: &GateEvidence) -> Result<Found, String> {
 }
 
 /// The least or greatest of all slices, of all blind spots or of all probes: of both ends of the intervals too.
-fn extreme(number: &Number, numbers: &Numbers, evidence: &GateEvidence) -> Result<Found, String> {
+fn extreme(number: &Number, numbers: &Numbers, evidence: &GateEvidence) -> Result<OperandValue, String> {
     let over = [SLICE, BLIND_SPOT, PROBE].into_iter().find(|it| number.name.starts_with(it)).unwrap_or(SLICE);
     let metric = number.name.strip_prefix(over).unwrap_or(&number.name);
     let of_slice = |name: &str| {
@@ -199,7 +200,7 @@ fn extreme(number: &Number, numbers: &Numbers, evidence: &GateEvidence) -> Resul
             _ => format!("no slice has `{metric}`"),
         });
     }
-    let found: Vec<Found> = slices
+    let found: Vec<OperandValue> = slices
         .into_iter()
         .map(|(name, measured)| decided(measured, number, name, evidence))
         .collect::<Result<_, _>>()?;
@@ -213,7 +214,7 @@ fn extreme(number: &Number, numbers: &Numbers, evidence: &GateEvidence) -> Resul
     };
     let interval = Interval { low: pick(|it| it.interval.low), high: pick(|it| it.interval.high) };
     let range = Range { value: pick(|it| it.value), interval };
-    Ok(Found { range, support: found.iter().filter_map(|found| found.support).min() })
+    Ok(OperandValue { range, support: found.iter().filter_map(|found| found.support).min() })
 }
 
 fn decided(
@@ -221,13 +222,13 @@ fn decided(
     number: &Number,
     name: &str,
     evidence: &GateEvidence,
-) -> Result<Found, String> {
+) -> Result<OperandValue, String> {
     let whose = if number.baseline { " of the baseline" } else { "" };
     let Some(value) = measured.value().filter(|value| value.is_finite()) else {
         return Err(format!("`{name}`{whose} is not a finite number"));
     };
     let Some(coverage) = measured.coverage() else {
-        return Ok(Found { range: Range::point(value), support: None });
+        return Ok(OperandValue { range: Range::point(value), support: None });
     };
     if let Some(why) = evidence.unmatched.as_ref().filter(|_| !number.baseline) {
         return Err(format!("`{name}` cannot be judged: {why}"));
@@ -257,7 +258,7 @@ fn decided(
         }
         Some(interval) => Range { value, interval },
     };
-    Ok(Found { range, support: measured.support() })
+    Ok(OperandValue { range, support: measured.support() })
 }
 
 /// The facts of a model and how fast it answers: whatever it predicts, they stay.

@@ -26,7 +26,7 @@ use names::{
     held_out_measure, is_accuracy, is_learning_rate, is_loss, is_part_of_loss, is_score, training_measure,
 };
 
-use crate::advice::runbook::{Line, Need, OF_DATA, RATE, line};
+use crate::advice::lines::{Line, Need, OF_DATA, RATE, line};
 use crate::curves::loss_level::falls_while_learning;
 use crate::curves::reinforcement::is_of_reinforcement;
 use crate::symptom_of_detector;
@@ -175,7 +175,7 @@ impl Curves {
 
     fn score_level(&self) -> Level {
         let went_back =
-            |(name, curve): &Named<'_>| is_score(name) && scores::went_back(name, curve).is_some();
+            |(name, curve): &NamedCurve<'_>| is_score(name) && scores::went_back(name, curve).is_some();
         let again: Option<Vec<String>> =
             self.named().filter(went_back).map(|score| regime::began_again(score, false)).collect();
         again.and_then(|all| all.into_iter().next()).map_or(Level::Counts, Level::Unclear)
@@ -306,7 +306,7 @@ fn all_findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
         }
         found.extend(looks::unlike_earlier(loss.0, loss.1, evidence.earlier));
     }
-    let of_scores: Vec<Named<'_>> = curves.named().filter(|(name, _)| is_score(name)).collect();
+    let of_scores: Vec<NamedCurve<'_>> = curves.named().filter(|(name, _)| is_score(name)).collect();
     found.extend(of_scores.iter().filter_map(|(name, curve)| scores::went_back(name, curve)));
     if evidence.from_the_beginning && evidence.on_all_data {
         found.extend(scores::unmoving(&of_scores));
@@ -429,10 +429,10 @@ fn missing(evidence: &HealthEvidence<'_>, nothing: bool) -> Vec<String> {
 }
 
 /// A curve with its name.
-type Named<'c> = (&'c str, &'c Curve);
+type NamedCurve<'c> = (&'c str, &'c Curve);
 
 /// Curves of training and of held-out data that are the same measure, and whether it is a loss.
-fn pairs(curves: &Curves) -> impl Iterator<Item = ((Named<'_>, Named<'_>), bool)> {
+fn pairs(curves: &Curves) -> impl Iterator<Item = ((NamedCurve<'_>, NamedCurve<'_>), bool)> {
     curves.named().filter_map(move |held_out| {
         let measure =
             held_out_measure(held_out.0).filter(|_| is_loss(held_out.0) || is_accuracy(held_out.0))?;

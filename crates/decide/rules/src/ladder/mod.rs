@@ -49,7 +49,7 @@ pub struct Judgement {
     pub proof: RungProof,
     /// The rule; `None`: coming to the end is enough.
     pub rule: Option<String>,
-    pub comparisons: Vec<Compared>,
+    pub comparisons: Vec<ComparisonOutcome>,
     /// The values it used, as the rule names them; `None`: not recorded, or not a number.
     pub values: BTreeMap<String, Option<f64>>,
     /// An explanation with the numbers.
@@ -58,7 +58,7 @@ pub struct Judgement {
 
 /// One comparison of a rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct ComparisonOutcome {
     /// As it is in the rule.
     pub text: String,
     /// Whether it holds.
@@ -82,7 +82,7 @@ pub fn previous_rung(ladder: &[Rung], rung: Rung) -> Option<Rung> {
 /// Decides about a rung by a rule, and by what is known of its rows.
 #[must_use]
 pub fn judge(text: &str, rule: &Rule, end: &RungEnd, proof: RungProof) -> Judgement {
-    let compared: Vec<Compared> = rule.comparisons().iter().map(|it| compare(it, end)).collect();
+    let compared: Vec<ComparisonOutcome> = rule.comparisons().iter().map(|it| compare(it, end)).collect();
     let promoted = rule.condition.verdict(&mut compared.iter().map(|it| it.met)).unwrap_or(false);
     let values = rule
         .comparisons()
@@ -133,8 +133,8 @@ impl Judgement {
     }
 }
 
-fn compare(comparison: &RuleComparison<Operand>, end: &RungEnd) -> Compared {
-    let result = |met, why: String| Compared { text: comparison.text.clone(), met, why };
+fn compare(comparison: &RuleComparison<Operand>, end: &RungEnd) -> ComparisonOutcome {
+    let result = |met, why: String| ComparisonOutcome { text: comparison.text.clone(), met, why };
     let operands = comparison.operands();
     let missing = operands.iter().find_map(|operand| value_of(operand, end).err());
     if let Some(why) = missing {

@@ -16,7 +16,7 @@ const _: () = assert!(CHILD_COUNTS.len() <= STATE as usize + 1, "the states fit 
 
 /// A literal that ends at `end` (exclusive) in the block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct LiteralMatch {
     pub(super) end: usize,
     /// The number of the phrase that it is a part of.
     pub(super) owner: u16,
@@ -55,7 +55,7 @@ impl Automaton {
     }
 
     /// Appends every literal of `lowered`, in order of position within each lane and lanes in order.
-    pub(super) fn find(&self, lowered: &[u8], found: &mut Vec<Found>) {
+    pub(super) fn find(&self, lowered: &[u8], found: &mut Vec<LiteralMatch>) {
         let lane_bytes = lowered.len() / LANES;
         if lane_bytes <= LONGEST_BYTES {
             self.walk(&mut 0, lowered, 0, found);
@@ -63,7 +63,7 @@ impl Automaton {
         }
         let overlap = LONGEST_BYTES - 1;
         let start = |lane: usize| if lane == 0 { 0 } else { lane * lane_bytes - overlap };
-        let mut lane_found: [Vec<Found>; LANES] = Default::default();
+        let mut lane_found: [Vec<LiteralMatch>; LANES] = Default::default();
         let mut states = [0; LANES];
         let lanes: [&[u8]; LANES] =
             std::array::from_fn(|lane| &lowered[start(lane)..start(lane) + lane_bytes]);
@@ -84,7 +84,7 @@ impl Automaton {
         }
     }
 
-    fn walk(&self, state: &mut u16, bytes: &[u8], base: usize, found: &mut Vec<Found>) {
+    fn walk(&self, state: &mut u16, bytes: &[u8], base: usize, found: &mut Vec<LiteralMatch>) {
         for (position, byte) in bytes.iter().enumerate() {
             *state = self.next(*state, *byte);
             if *state & HAS_LITERALS != 0 {
@@ -98,11 +98,11 @@ impl Automaton {
     }
 
     #[cold]
-    fn record(&self, state: u16, end: usize, found: &mut Vec<Found>) {
+    fn record(&self, state: u16, end: usize, found: &mut Vec<LiteralMatch>) {
         let mut state = state;
         while state & HAS_LITERALS != 0 {
             let owners = owners_of(usize::from(state & STATE));
-            found.extend(owners.iter().map(|owner| Found { end, owner: *owner }));
+            found.extend(owners.iter().map(|owner| LiteralMatch { end, owner: *owner }));
             state = self.suffixes[usize::from(state & STATE)];
         }
     }

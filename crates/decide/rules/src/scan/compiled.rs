@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::automaton::{Automaton, Found};
+use super::automaton::{Automaton, LiteralMatch};
 use crate::pattern::Pattern;
 use crate::signatures::{self, Signature};
 
-pub(super) struct Compiled {
+pub(super) struct CompiledSignatures {
     automaton: Automaton,
     /// By the number of the signature.
     signatures: Vec<CompiledSignature>,
@@ -19,12 +19,12 @@ struct CompiledSignature {
     unless: Vec<Pattern>,
 }
 
-static COMPILED: LazyLock<Compiled> = LazyLock::new(|| Compiled {
+static COMPILED: LazyLock<CompiledSignatures> = LazyLock::new(|| CompiledSignatures {
     automaton: Automaton::new(),
     signatures: signatures::all().map(CompiledSignature::new).collect(),
 });
 
-impl Compiled {
+impl CompiledSignatures {
     pub(super) fn get() -> &'static Self {
         &COMPILED
     }
@@ -34,7 +34,7 @@ impl Compiled {
     }
 
     /// Appends every literal of `lowered`.
-    pub(super) fn find_literals(&self, lowered: &[u8], found: &mut Vec<Found>) {
+    pub(super) fn find_literals(&self, lowered: &[u8], found: &mut Vec<LiteralMatch>) {
         self.automaton.find(lowered, found);
     }
 

@@ -7,7 +7,7 @@ use trackway_core::Timestamp;
 
 use super::escapes::Plain;
 use super::line;
-use crate::pattern::{Captured, Pattern};
+use crate::pattern::{MatchGroups, Pattern, any_of};
 
 /// How the work looked when the stream ended, read from its last lines only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,9 +144,11 @@ static STEPS_BAR: Pattern =
 static FINE_COUNT: Pattern =
     Pattern::new(r"\b(step|iter|iteration|update|round)s?\W{0,3}\d{1,12}\s{0,9}(/|of)\s{0,9}\d");
 /// A result of the work in the count.
-static RESULT: Pattern = Pattern::new(
-    r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|metric)\w{0,12}\W{1,4}[+-]?\d|\b(train|val|valid|test)\w* [+-]?\d+[.,]\d|\b(done|finished|completed?)\b",
-);
+static RESULT: Pattern = Pattern::new(any_of![
+    r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|metric)\w{0,12}\W{1,4}[+-]?\d",
+    r"\b(train|val|valid|test)\w* [+-]?\d+[.,]\d",
+    r"\b(done|finished|completed?)\b",
+]);
 /// Words of ends that are not the plan's.
 static STOP_WORD: Pattern = Pattern::new(
     r"\b(stop|stopped|stopping|abort\w*|terminat\w*|cancell?ed|interrupt\w*|diverg\w*|explod\w*|exceeded|kill(ed|ing)|evict\w*|preempt\w*|crash\w*|halt\w*|gave up|giving up|not (improv|decreas|increas)\w*|nan|out of time|used up|exhausted|(epochs?|steps?|iterations?) (still )?(remain|left|missing)\w*)\b",
@@ -261,17 +263,20 @@ pub(super) fn is_sound(line: &[u8]) -> bool {
 }
 
 /// Whether every count of the line has reached its total; `None` where there is no count.
-fn fraction<'a>(all: impl Iterator<Item = Captured<'a>>, at: usize, total: usize) -> Option<bool> {
+fn fraction<'a>(all: impl Iterator<Item = MatchGroups<'a>>, at: usize, total: usize) -> Option<bool> {
     all.map(|found| number(&found, at) == number(&found, total) && number(&found, total) != Some(0))
         .reduce(|all, one| all && one)
 }
 
-fn number(found: &Captured<'_>, group: usize) -> Option<u64> {
+fn number(found: &MatchGroups<'_>, group: usize) -> Option<u64> {
     std::str::from_utf8(found.get(group)?).ok()?.parse().ok()
 }
 
+/// A count of so many times its total is none: the line is cut within the total, `step 3200/90`.
+const BEYOND_TOTAL: u64 = 2;
+
 /// Whether a count of epochs or steps in the lines ends further from its total than it moved from line to line, and
-/// before nine tenths of it.
+/// before nine tenths of it, or in a line that is cut.
 pub(crate) fn falls_short<T: AsRef<str>>(lines: &[T]) -> bool {
     let mut latest: HashMap<Vec<u8>, [u64; 3]> = HashMap::new();
     for found in lines.iter().filter_map(|line| COUNT.captures(line.as_ref().as_bytes())) {
@@ -284,8 +289,20 @@ pub(crate) fn falls_short<T: AsRef<str>>(lines: &[T]) -> bool {
         };
         latest.insert(word, [count, stride, total]);
     }
-    latest.values().any(|[count, stride, total]| {
+    let is_short = |[count, stride, total]: &[u64; 3]| {
         count.saturating_add(*stride) < *total && count.saturating_mul(10) < total.saturating_mul(9)
+    };
+    latest.values().any(is_short) || ends_within_total(lines)
+}
+
+/// Whether the last line ends with a count that is far beyond its total. One with more behind it is whole: steps of a whole training beside
+/// those of an epoch, `step 1200/400 loss 0.5`.
+fn ends_within_total<T: AsRef<str>>(lines: &[T]) -> bool {
+    let line = lines.iter().map(|line| line.as_ref().trim_end()).rfind(|line| !line.is_empty());
+    let Some((line, found)) = line.and_then(|line| Some((line, COUNT.captures(line)?))) else { return false };
+    let is_at_end = found.range(0).is_some_and(|range| range.end == line.len());
+    number(&found, 2).zip(number(&found, 4)).is_some_and(|(count, total)| {
+        is_at_end && count >= total.saturating_mul(BEYOND_TOTAL).max(BEYOND_TOTAL)
     })
 }
 
@@ -335,6 +352,12 @@ mod tests {
             ("step 88/100\nstep 89/100", true),
             ("step 200/312\nstep 200/312\nstep 200/312", false),
             ("step 3\nstep 4", false),
+            ("step 3000/9000\nstep 3200/90", true),
+            ("Epoch 61/3", true),
+            ("step 1200/400 loss 0.5", false),
+            ("step 1200/400\nsaved the model", false),
+            ("Epoch 11/10", false),
+            ("Epoch 1/0", false),
         ] {
             let lines: Vec<_> = log.lines().map(str::to_owned).collect();
             assert_eq!(falls_short(&lines), is_short, "{log}");

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, any_of};
 
 /// The longest text kept of a line.
 pub const MAX_TEXT_BYTES: usize = 480;
@@ -39,9 +39,10 @@ pub(super) fn continued(line: &[u8], behind: &[u8]) -> Option<String> {
 }
 
 /// Source code quoted by a traceback, a comment or a usage text: what it names did not happen.
-static QUOTED_CODE: Pattern = Pattern::new(
-    r#"^\s*(#|//|\*)\s|^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*(raise \w|except\b.*:|if .*:\s*$|elif |return |def |with .*:\s*$|for .* in .*:\s*$|from \w+ import|import \w|logger\.|log\.|print\(|warnings\.warn|assert |class \w+|self\.\w+ =|\w+ = [\w.]+\(.*\)?$|await |yield |super\(\))"#,
-);
+static QUOTED_CODE: Pattern = Pattern::new(any_of![
+    r"^\s*(#|//|\*)\s",
+    r#"^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*(raise \w|except\b.*:|if .*:\s*$|elif |return |def |with .*:\s*$|for .* in .*:\s*$|from \w+ import|import \w|logger\.|log\.|print\(|warnings\.warn|assert |class \w+|self\.\w+ =|\w+ = [\w.]+\(.*\)?$|await |yield |super\(\))"#,
+]);
 
 /// Settings, echoed at the start of a run: they name what may happen, not what did.
 static SETTINGS: Pattern = Pattern::new(
@@ -54,9 +55,13 @@ static NO_COMMENT: Pattern = Pattern::new(
 );
 
 /// A level below error, as loggers write it. NCCL's WARN is its error level, so it does not count.
-static BELOW_ERROR: Pattern = Pattern::new(
-    r"(?-i:(^|[\s|\[(:\-])(WARN|WARNING|INFO|DEBUG)\b)|\b\w*Warning: |(^|\s)(?-i:[WI])(\d{4}|\s*tensorflow|\s+external)[ /]|^\s*warning\b|(^|\W)(?-i:\d{2}\.\d+: [WI] )",
-);
+static BELOW_ERROR: Pattern = Pattern::new(any_of![
+    r"(?-i:(^|[\s|\[(:\-])(WARN|WARNING|INFO|DEBUG)\b)",
+    r"\b\w*Warning: ",
+    r"(^|\s)(?-i:[WI])(\d{4}|\s*tensorflow|\s+external)[ /]",
+    r"^\s*warning\b",
+    r"(^|\W)(?-i:\d{2}\.\d+: [WI] )",
+]);
 static NCCL_LEVEL: Pattern = Pattern::new(r"nccl warn|\.(cc|cu|h|cpp):\d+ warn");
 
 /// Words that turn the rest of the sentence into a possibility or an advice.
@@ -104,14 +109,33 @@ pub(super) fn is_setting(line: &[u8], matched: &Range<usize>) -> bool {
         || (has("switch") && OF_SWITCH.is_match(words))
 }
 
-static HANDLED: Pattern = Pattern::new(
-    r"\bskipping\b|\b(is|was|were|been|be|batch|sample|step|update|file|record|image) skipped\b|\bskipped (\d+ (bad|broken|corrupt\w*|invalid)|this|the|a|bad|corrupt\w*|batch|sample|step|file|record|image)\b|\bretrying\b|\bwill retry\b|trying again|\bignoring\b|\b(error|exception|is|was|be) ignored\b|falling back|fall ?back to|\brecovered\b|continuing\b|entering retry loop|(reducing|halving)[^\n]{0,20}batch",
-);
+static HANDLED: Pattern = Pattern::new(any_of![
+    r"\bskipping\b",
+    r"\b(is|was|were|been|be|batch|sample|step|update|file|record|image) skipped\b",
+    r"\bskipped (\d+ (bad|broken|corrupt\w*|invalid)|this|the|a|bad|corrupt\w*|batch|sample|step|file|record|image)\b",
+    r"\bretrying\b",
+    r"\bwill retry\b",
+    "trying again",
+    r"\bignoring\b",
+    r"\b(error|exception|is|was|be) ignored\b",
+    "falling back",
+    "fall ?back to",
+    r"\brecovered\b",
+    r"continuing\b",
+    "entering retry loop",
+    r"(reducing|halving)[^\n]{0,20}batch",
+]);
 
 /// Words about retries that are over, or that are the reader's to make.
-static RETRIES_OVER: Pattern = Pattern::new(
-    r"\b(please|before|then)\b[^\n]{0,40}\b(re)?try(ing)?\b|(\b(recommend|suggest|consider)\w*\b[^\n]{0,60}|^\W*and )trying again|max(imum)?( number of)? (retries|attempts)|(retries|attempts) (were |was |are )?(exceeded|exhausted|failed)|giving up|no more (retries|attempts)|(after|reached|exceeded)( all)?( \d+)? (retries|attempts)",
-);
+static RETRIES_OVER: Pattern = Pattern::new(any_of![
+    r"\b(please|before|then)\b[^\n]{0,40}\b(re)?try(ing)?\b",
+    r"(\b(recommend|suggest|consider)\w*\b[^\n]{0,60}|^\W*and )trying again",
+    "max(imum)?( number of)? (retries|attempts)",
+    "(retries|attempts) (were |was |are )?(exceeded|exhausted|failed)",
+    "giving up",
+    "no more (retries|attempts)",
+    r"(after|reached|exceeded)( all)?( \d+)? (retries|attempts)",
+]);
 
 static PYTHON_FRAME: Pattern =
     Pattern::new(r#"^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*file "[^"\n]+", line \d+(, in [^\n]*)?\s*$"#);
@@ -159,9 +183,13 @@ pub(super) fn says_retries_are_over(line: &[u8]) -> bool {
 }
 
 /// Words in the midst of a match by which it only supposes.
-static SUPPOSES: Pattern = Pattern::new(
-    r"\b(may|might|could) (also )?(be|have been) (due|caused|related|because|a result)|\b(may|might) (have|mean|indicate)\b|\bpossibly\b|\bperhaps\b|\bprobably\b",
-);
+static SUPPOSES: Pattern = Pattern::new(any_of![
+    r"\b(may|might|could) (also )?(be|have been) (due|caused|related|because|a result)",
+    r"\b(may|might) (have|mean|indicate)\b",
+    r"\bpossibly\b",
+    r"\bperhaps\b",
+    r"\bprobably\b",
+]);
 
 /// Whether the match is only one possibility that the line names.
 pub(super) fn is_hedged(line: &[u8], matched: &Range<usize>) -> bool {
@@ -180,9 +208,10 @@ pub(super) fn is_hedged(line: &[u8], matched: &Range<usize>) -> bool {
     HEDGE.is_match(&before[sentence..])
 }
 
-static PROGRESS: Pattern = Pattern::new(
-    r"\b(step|epoch|iter|iteration|global_step|update|batch)s?\b['\x22]?[\s:=#\[(]{0,4}\d[^\n]*\b(loss|lr|acc|accuracy|ppl|grad|speed|tokens|samples|auc|time)|\bloss\w*['\x22]?\s*[:=]\s*\d[^\n]*\b(step|epoch|iter|lr|grad)",
-);
+static PROGRESS: Pattern = Pattern::new(any_of![
+    r"\b(step|epoch|iter|iteration|global_step|update|batch)s?\b['\x22]?[\s:=#\[(]{0,4}\d[^\n]*\b(loss|lr|acc|accuracy|ppl|grad|speed|tokens|samples|auc|time)",
+    r"\bloss\w*['\x22]?\s*[:=]\s*\d[^\n]*\b(step|epoch|iter|lr|grad)",
+]);
 
 /// Whether the line reports training progress. Bars are left out: they are redrawn after the end.
 pub(super) fn is_progress(line: &str) -> bool {

@@ -12,6 +12,7 @@ mod escapes;
 mod evidence;
 mod frame;
 mod line;
+mod phases;
 mod scanner;
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::automaton::Found;
-use super::compiled::Compiled;
+use super::automaton::LiteralMatch;
+use super::compiled::CompiledSignatures;
 use trackway_core::TerminationReason;
 
 use super::ending;
@@ -42,7 +42,7 @@ const PROGRESS_LINES_AFTER: usize = 2;
 pub struct LogScanner {
     pending: Vec<u8>,
     lowered: Vec<u8>,
-    found: Vec<Found>,
+    found: Vec<LiteralMatch>,
     tail: Vec<u8>,
     /// Newlines before `pending`.
     lines_before: u64,
@@ -171,12 +171,12 @@ impl LogScanner {
         lowered.clear();
         lowered.extend(plain.bytes().iter().map(u8::to_ascii_lowercase));
         found.clear();
-        Compiled::get().find_literals(&lowered, &mut found);
+        CompiledSignatures::get().find_literals(&lowered, &mut found);
         self.visit_lines(&plain, &found);
         (self.pending, self.lowered, self.found) = (block, lowered, found);
     }
 
-    fn visit_lines(&mut self, plain: &Plain<'_>, found: &[Found]) {
+    fn visit_lines(&mut self, plain: &Plain<'_>, found: &[LiteralMatch]) {
         let block = plain.bytes();
         let mut line_number = self.lines_before + 1;
         let mut counted_to = 0;
@@ -209,7 +209,7 @@ impl LogScanner {
             owners.chunk_by(|one, next| signatures::number_of(*one) == signatures::number_of(*next))
         {
             let Some(number) = signatures::number_of(phrases[0]) else { continue };
-            if let Some(matched) = Compiled::get().confirm(number, phrases, line) {
+            if let Some(matched) = CompiledSignatures::get().confirm(number, phrases, line) {
                 self.take_hit(number, line, place, &matched);
             }
         }
@@ -239,7 +239,7 @@ impl LogScanner {
         Place { line_number, byte_offset, behind, .. }: Place<'_>,
         matched: &Range<usize>,
     ) {
-        let signature = Compiled::get().signature(index);
+        let signature = CompiledSignatures::get().signature(index);
         let matched_at = matched.start;
         if signature.role == Role::Handled {
             self.take_marker(signature.name, line, line_number);
@@ -266,7 +266,7 @@ impl LogScanner {
         };
         let is_raised = matches!(signature.role, Role::Exception | Role::Cause);
         let raised_at = is_raised.then(|| self.traceback.own_frame_at(line_number)).flatten();
-        let has_words = |code: &str| Compiled::get().has_words(index, code.as_bytes());
+        let has_words = |code: &str| CompiledSignatures::get().has_words(index, code.as_bytes());
         let by_hand = self.traceback.raised_by_hand(line_number, line);
         let is_by_hand = by_hand.is_some_and(|by_hand| by_hand.is_of_values || has_words(by_hand.code));
         let position = byte_offset + matched_at as u64;

@@ -3,6 +3,7 @@
 use super::evidence::{OwnFrame, Phase, TracebackEnd};
 use super::frame;
 use super::line::MAX_TEXT_BYTES;
+use super::phases::{CALLS, DECODERS, NO_PHASE, OWN_CALLS, OWN_PHASES, PHASES};
 use crate::pattern::Pattern;
 
 // How far before a traceback its announcement is.
@@ -23,96 +24,6 @@ static FRAME: Pattern = Pattern::new(
 static WHOLE_FRAME: Pattern = Pattern::new(
     r#"^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*file ("[^"\n]+", line \d+|\S+\.py:\d+), in \S"#,
 );
-
-/// Frames that look like work that they are not: of `torch.compile`, of the step of a Trainer that may also log and save, of a spawned
-/// process that calls what it was spawned for, and of a loader's handler that hears of a worker's end wherever the main program is.
-static NO_PHASE: Pattern = Pattern::new(
-    r#"[/\\]_utils[/\\]signal_handling\.py|[/\\]_dynamo[/\\]|\bin _maybe_log_save_evaluate\b|[/\\]torch[/\\]multiprocessing[/\\]spawn\.py", line \d+, in _wrap\b"#,
-);
-
-/// Frames that match the pattern are at work on this.
-const fn phase(phase: Phase, pattern: &'static str) -> (Phase, Pattern) {
-    (phase, Pattern::new(pattern))
-}
-
-static PHASES: [(Phase, Pattern); 12] = [
-    // Programs that evaluate. A library that computes a metric, or reads the annotations of one, is used in training too.
-    phase(
-        Phase::Evaluate,
-        r"[/\\](lm_eval|evals|eval_?harness|lm-evaluation-harness|lmms_eval|lmms-eval|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|swebench|lighteval|promptfoo|trulens)[/\\]|[/\\](lm_eval\w*|\w*eval_?harness\w*)\.py",
-    ),
-    phase(
-        Phase::SaveCheckpoint,
-        r"\bin (_?save_\w*checkpoint\w*|_?save_model\w*|save_pretrained|save_state\w*|_save|_legacy_save|save_sharded\w*|dump_checkpoint|save_weights|_save_to_state_dict|save_ckpt|torch_save|async_save|save_checkpoint)\b",
-    ),
-    phase(
-        Phase::LoadCheckpoint,
-        r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|load_or_resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py|[/\\]orbax[/\\]|[/\\]tensorstore\b|[/\\]torch[/\\]distributed[/\\]checkpoint[/\\]|dist_checkpointing[/\\]|megatron[/\\]\S{0,40}checkpointing\.py|(fairseq|fvcore|detectron2|mmcv|mmengine)[/\\]\S{0,60}checkpoint\w*\.py|checkpoint_(utils|io|connector|engine|manager|saver|loader|handler)\w*\.py|hdf5_format\.py|saving_lib\.py|[/\\]keras[/\\][^\n]{0,80}\bin load_model\b",
-    ),
-    phase(
-        Phase::LoadData,
-        r"\bin (read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset|librosa|torchaudio|audioread|imageio|skimage[/\\]io|h5py|tifffile|nibabel|pydicom|rasterio|decord|av|lmdb)[/\\]|[/\\](wave|chunk|gzip|bz2|lzma|zipfile|tarfile|csv|aifc|soundfile|tifffile)\.py",
-    ),
-    phase(
-        Phase::LoadSample,
-        r"\bin (__getitem__|\w*collate\w*|_?process_data|fetch|_worker_loop)\b[^/\\]*$|[/\\]torch[/\\]utils[/\\]data[/\\]",
-    ),
-    phase(
-        Phase::CheckInput,
-        r"\bin (check_array|check_X_y|_?assert_all_finite\w*|_validate_data|validate_data|_check_\w*sample\w*|column_or_1d)\b",
-    ),
-    phase(
-        Phase::SelectColumns,
-        r"\bin (_raise_if_missing|_get_indexer_strict|get_loc|_validate_read_indexer|_validate_features|_check_feature_names|_validate_usecols\w*|pandas\._libs\.hashtable\S*|_check_n_features|check_column\w*|cast_table_to_schema|table_cast)\b|[/\\]pandas[/\\]core[/\\]index|[/\\]datasets[/\\](formatting|table)",
-    ),
-    phase(
-        Phase::LocalPeer,
-        r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker|synchronize|heap|shared_memory|sharedctypes)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py",
-    ),
-    phase(Phase::PinMemory, r"\bin _?pin_memory\w*\b|[/\\]_utils[/\\]pin_memory\.py"),
-    phase(
-        Phase::Request,
-        r"(site|dist)-packages[/\\](requests|urllib3|httpx|httpcore|aiohttp|botocore|boto3|grpc|openai|anthropic|cohere|litellm|huggingface_hub|google|azure)[/\\]|[/\\]lib(64)?[/\\]python\d[^/\\]*[/\\](http[/\\]client|urllib[/\\]request|socket|ssl)\.py",
-    ),
-    phase(Phase::Finalizer, r"\bin (__del__|_run_exitfuncs|_exit_function|_run_finalizers)\b"),
-    phase(
-        Phase::Launcher,
-        r"[/\\]torch[/\\]distributed[/\\](run|launch|launcher|elastic)\b|[/\\]accelerate[/\\]commands|[/\\]deepspeed[/\\]launcher|bin[/\\](torchrun|accelerate|deepspeed|horovodrun)\b",
-    ),
-];
-
-/// The same of frames in code of the user alone: a trainer's function has such a name too.
-static OWN_PHASES: [(Phase, Pattern); 1] = [phase(
-    Phase::Evaluate,
-    r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute|(run|perform|do|final|on)_\w*(validation|evaluation)\w*|validation_epoch_end|validation_loop)\b|[/\\](evals?|evaluate|evaluation|evaluators?)[/\\]|[/\\]metrics\.py|[/\\](eval\w*|\w+_eval|judge\w*|score\w*|benchmark\w*)\.py",
-)];
-
-/// Libraries that decode files of data, and what of them reads.
-static DECODERS: Pattern = Pattern::new(
-    r"[/\\](pandas[/\\]io|pyarrow|webdataset|librosa|torchaudio|audioread|imageio|skimage[/\\]io|nibabel|pydicom|rasterio|decord|av|lmdb|datasets[/\\]packaged_modules|polars[/\\]io|torchvision[/\\]io|torchcodec|xml[/\\]etree)[/\\]|[/\\]PIL[/\\][^\n]{0,60}\bin (open|load\w*|_?read\w*|seek|decode\w*|getdata|verify|convert|i(16|32)(be|le))\b|pandas/_libs/(parsers|json)\b|[/\\](wave|chunk|gzip|bz2|lzma|zipfile|tarfile|csv|aifc|soundfile|tifffile|codecs)\.py|[/\\]pycocotools[/\\]coco\.py[^\n]{0,20}\bin (createIndex|__init__|load(Imgs|Anns|Cats)|get\w+Ids|annTo\w+)\b",
-);
-
-/// What the code line of a frame calls: a shortened traceback has no frame of what it called.
-static CALLS: [(Phase, Pattern); 5] = [
-    phase(Phase::LookUp, r"\._nn\.(cross_entropy_loss|nll_loss\w*)\(|\btorch\.embedding\("),
-    phase(
-        Phase::PinMemory,
-        r"\.pin_memory\(|\b(cuda|hip)(hostalloc|mallochost|hostmalloc|hostregister)\(|\balloc_pinned_memory\(",
-    ),
-    // A loader gives its sampler nothing but the data set, which may be empty.
-    phase(Phase::CheckInput, r"\bsampler = RandomSampler\(dataset(, generator=generator)?\)"),
-    phase(Phase::SaveCheckpoint, r"\b(torch\.save|save_checkpoint|save_pretrained)\("),
-    phase(
-        Phase::LoadCheckpoint,
-        r"\b(torch\.load|load_state_dict|load_checkpoint|load_weights|load_from_checkpoint|from_checkpoint)\(|(ckpt|checkpoint|manager)\w*\.restore\(",
-    ),
-];
-
-/// The same of the code of the user alone.
-static OWN_CALLS: [(Phase, Pattern); 1] = [phase(
-    Phase::Evaluate,
-    r"\b(compute_metrics|evaluate|(accuracy|f1|precision|recall|roc_auc|auc|r2|average_precision|balanced_accuracy|bleu|rouge|bert|meteor|jaccard|cohen_kappa|ndcg)_score|load_metric|evaluate\.load|metrics?\.compute|corpus_bleu|loadRes)\(",
-)];
 
 /// A statement that raises an exception, or that asserts.
 static RAISE: Pattern = Pattern::new(r"(?-i:(?:^|[:;] ?)(?:raise ([A-Za-z_][\w.]*)|assert\b))");

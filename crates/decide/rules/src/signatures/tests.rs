@@ -20,13 +20,13 @@ struct Examples {
 include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 
 /// A signature whose expressions are compiled.
-struct Compiled {
+struct TestSignature {
     source: &'static Signature,
     phrases: Vec<Pattern>,
     unless: Vec<Pattern>,
 }
 
-impl Compiled {
+impl TestSignature {
     fn new(source: &'static Signature) -> Self {
         let unless = source.unless.iter().map(|exception| Pattern::new(exception.phrase));
         let phrases = source.phrases.iter().map(|phrase| Pattern::new(phrase));
@@ -50,8 +50,8 @@ impl Compiled {
     }
 }
 
-fn each() -> impl Iterator<Item = (Compiled, &'static Examples)> {
-    all().map(Compiled::new).zip(&EXAMPLES)
+fn each() -> impl Iterator<Item = (TestSignature, &'static Examples)> {
+    all().map(TestSignature::new).zip(&EXAMPLES)
 }
 
 fn is_hit(signature: &Signature, line: &str) -> bool {

@@ -83,21 +83,21 @@ impl Episode {
     }
 
     /// Whether its first loss was computed from what a checkpoint of this step holds.
-    fn begins_after(&self, judged: Judged) -> bool {
+    fn begins_after(&self, judged: JudgedStep) -> bool {
         self.is_dense && judged.is_own_count && judged.step.checked_add(1) == Some(self.first_step)
     }
 }
 
 /// By which step a checkpoint is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judged {
+pub struct JudgedStep {
     /// The step, in the count of the losses.
     pub step: Step,
     /// Whether the checkpoint counts the same.
     pub is_own_count: bool,
 }
 
-impl Judged {
+impl JudgedStep {
     /// A checkpoint that counts as the losses do.
     #[must_use]
     pub const fn own(step: Step) -> Self {
@@ -278,13 +278,13 @@ impl LossRecord {
     /// How a checkpoint of this step is judged. `reached`: the last step that was recorded when it was written, which
     /// decides where the checkpoint counts something else: updates of several printed batches, or of a printed epoch.
     #[must_use]
-    pub fn judged(&self, step: Step, reached: Option<Step>) -> Judged {
+    pub fn judged(&self, step: Step, reached: Option<Step>) -> JudgedStep {
         let counts_otherwise = |reached: Step| {
             step.saturating_mul(2) < reached || self.last_step.is_some_and(|last| step > last)
         };
         match reached.filter(|reached| counts_otherwise(*reached)) {
-            Some(step) => Judged { step, is_own_count: false },
-            None => Judged::own(step),
+            Some(step) => JudgedStep { step, is_own_count: false },
+            None => JudgedStep::own(step),
         }
     }
 
@@ -296,7 +296,7 @@ impl LossRecord {
     }
 
     /// The episodes that a checkpoint is of.
-    fn against(&self, judged: Judged) -> impl Iterator<Item = (&(u32, String), &LossCurve, &Episode)> {
+    fn against(&self, judged: JudgedStep) -> impl Iterator<Item = (&(u32, String), &LossCurve, &Episode)> {
         let all = self.all().flat_map(|(key, curve)| curve.episodes.iter().map(move |one| (key, curve, one)));
         all.filter(move |(_, _, one)| one.holds(judged.step) || one.begins_after(judged))
     }
@@ -305,13 +305,13 @@ impl LossRecord {
     #[must_use]
     pub fn unsafe_at(&self, step: Step) -> Option<UnsafeEvidence> {
         // The next loss is not of it.
-        let judged = Judged { step, is_own_count: false };
+        let judged = JudgedStep { step, is_own_count: false };
         let lost = || self.lost_values.as_ref().filter(|(first_step, _)| *first_step <= step);
         self.by_losses(judged, false).or_else(|| Some(lost()?.1.clone()))
     }
 
     /// `are_finite`: whether the values in the checkpoint were all read, and are.
-    fn by_losses(&self, judged: Judged, are_finite: bool) -> Option<UnsafeEvidence> {
+    fn by_losses(&self, judged: JudgedStep, are_finite: bool) -> Option<UnsafeEvidence> {
         let against = self
             .against(judged)
             .filter(|(_, curve, episode)| !(are_finite && curve.is_cleared_by_values(episode, judged)));
@@ -497,7 +497,7 @@ impl LossCurve {
 
     /// Whether finite values in a checkpoint show that it is not of an episode of values that were not finite: the loss
     /// was as good as before again. What was saved before the first of them need not be.
-    fn is_cleared_by_values(&self, episode: &Episode, judged: Judged) -> bool {
+    fn is_cleared_by_values(&self, episode: &Episode, judged: JudgedStep) -> bool {
         let (count, mean) = self.since;
         let is_last = self.episodes.last().is_some_and(|last| std::ptr::eq(last, episode));
         let is_as_before = count >= RECOVERED_VALUES && episode.before.is_some_and(|level| mean <= level);

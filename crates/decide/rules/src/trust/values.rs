@@ -2,7 +2,7 @@
 
 use trackway_core::{Step, UnsafeEvidence};
 
-use super::{Judged, LossRecord, NON_FINITE};
+use super::{JudgedStep, LossRecord, NON_FINITE};
 
 /// The name of the look at the values in a checkpoint.
 pub const TENSORS: &str = "tensors";
@@ -63,8 +63,8 @@ impl ReadTensors {
 pub struct ReadCheckpoint {
     /// Its step as it names it.
     pub step: Step,
-    /// By which step it is judged.
-    pub judged: Judged,
+    /// The same step in the count of the losses, and whether the checkpoint counts as they do.
+    pub judged: JudgedStep,
     /// Whether the losses are of the attempt that wrote it.
     pub is_own: bool,
     pub tensors: ReadTensors,
@@ -72,7 +72,7 @@ pub struct ReadCheckpoint {
 
 /// Why a checkpoint is unsafe by the losses; none: it is not. Losses that were not finite say nothing where the values in it are.
 #[must_use]
-pub fn judge(judged: Judged, losses: &LossRecord, tensors: &ReadTensors) -> Option<UnsafeEvidence> {
+pub fn judge(judged: JudgedStep, losses: &LossRecord, tensors: &ReadTensors) -> Option<UnsafeEvidence> {
     losses.by_losses(judged, tensors.are_finite())
 }
 
@@ -113,13 +113,13 @@ impl LossRecord {
     /// Whether only losses that are not finite speak against a checkpoint, so that the values in it may show that the
     /// updates were left out.
     #[must_use]
-    pub fn may_be_cleared(&self, judged: Judged) -> bool {
+    pub fn may_be_cleared(&self, judged: JudgedStep) -> bool {
         self.against(judged).all(|(_, curve, episode)| curve.is_cleared_by_values(episode, judged))
     }
 
     /// The same while more is recorded: a loss that is finite again may be as good as before soon.
     #[must_use]
-    pub fn may_yet_be_cleared(&self, judged: Judged) -> bool {
+    pub fn may_yet_be_cleared(&self, judged: JudgedStep) -> bool {
         self.against(judged).all(|(_, curve, episode)| {
             let is_finite_again = episode.found_by == NON_FINITE && curve.since.0 > 0;
             is_finite_again || curve.is_cleared_by_values(episode, judged)
@@ -127,7 +127,7 @@ impl LossRecord {
     }
 
     /// The values in a checkpoint are all finite: what only values could show is over, and checkpoints from there on are safe.
-    pub fn clear_by_values(&mut self, judged: Judged) {
+    pub fn clear_by_values(&mut self, judged: JudgedStep) {
         for curve in self.curves.values_mut().chain(self.gradients.values_mut()) {
             let place = curve.episodes.iter().position(|episode| {
                 episode.holds(judged.step) && curve.is_cleared_by_values(episode, judged)
@@ -139,7 +139,7 @@ impl LossRecord {
     }
 
     /// The values in the checkpoints from this step on are lost.
-    pub fn take_lost_values(&mut self, judged: Judged, evidence: &UnsafeEvidence) {
+    pub fn take_lost_values(&mut self, judged: JudgedStep, evidence: &UnsafeEvidence) {
         let is_earlier = self.lost_values.as_ref().is_none_or(|(step, _)| judged.step < *step);
         if is_earlier {
             self.lost_values = Some((judged.step, evidence.clone()));
@@ -164,7 +164,7 @@ mod tests {
         };
         let non_finite = lost.iter().map(tensor).collect();
         let tensors = ReadTensors { finite, non_finite, size_bytes: 1_000, is_partial: false };
-        ReadCheckpoint { step, judged: Judged::own(step), is_own: true, tensors }
+        ReadCheckpoint { step, judged: JudgedStep::own(step), is_own: true, tensors }
     }
 
     fn finite_values() -> ReadTensors {
@@ -185,10 +185,10 @@ mod tests {
             }
             losses
         };
-        let found = judge(Judged::own(60), &hidden(46..101), &ReadTensors::default()).unwrap();
+        let found = judge(JudgedStep::own(60), &hidden(46..101), &ReadTensors::default()).unwrap();
         assert_eq!((found.of.as_deref(), found.first_step), (Some("grad_norm"), Some(46)));
         assert_eq!(judge_values(&[read(40, &["buffer"], 9)], &hidden(46..101)), None);
-        assert_eq!(judge(Judged::own(60), &hidden(46..50), &ReadTensors::default()), None);
+        assert_eq!(judge(JudgedStep::own(60), &hidden(46..50), &ReadTensors::default()), None);
         let evidence = judge_values(&[read(60, &["w"], 9)], &hidden(46..50)).unwrap();
         assert_eq!(evidence.found_by, "tensors");
     }
@@ -211,14 +211,14 @@ mod tests {
     fn any_rank_counts() {
         let unread = ReadTensors::default();
         let mut losses = record(100, |_| (1.0, None));
-        assert_eq!(judge(Judged::own(50), &losses, &unread), None);
+        assert_eq!(judge(JudgedStep::own(50), &losses, &unread), None);
         losses.take(3, "loss", 90, NAN);
-        let why = judge(Judged::own(95), &losses, &unread).unwrap().why;
+        let why = judge(JudgedStep::own(95), &losses, &unread).unwrap().why;
         assert!(why.contains("`loss` on rank 3 is NaN from step 90 on"), "{why}");
         let mut named = record(20, |_| (NAN, None));
         named.take(0, "val_loss", 1, NAN);
         named.take(0, "loss", 21, NAN);
-        assert!(judge(Judged::own(21), &named, &unread).is_some());
+        assert!(judge(JudgedStep::own(21), &named, &unread).is_some());
     }
 
     /// Proves what values that are not finite say: of a buffer, and of figures beside the weights, nothing while the
@@ -260,21 +260,21 @@ mod tests {
     fn a_checkpoint_is_of_what_the_next_loss_shows() {
         let unread = ReadTensors::default();
         let nan = record(80, |step| (if step > 60 { NAN } else { 1.0 }, None));
-        assert!(judge(Judged::own(60), &nan, &unread).is_some());
-        assert_eq!(judge(Judged::own(59), &nan, &unread), None);
-        assert_eq!(judge(Judged { step: 60, is_own_count: false }, &nan, &unread), None);
-        assert!(nan.may_be_cleared(Judged::own(60)) && !nan.may_be_cleared(Judged::own(70)));
-        assert!(nan.may_yet_be_cleared(Judged::own(60)) && !nan.may_yet_be_cleared(Judged::own(70)));
-        assert_eq!(judge(Judged::own(60), &nan, &finite_values()), None);
-        assert!(judge(Judged::own(61), &nan, &finite_values()).is_some());
+        assert!(judge(JudgedStep::own(60), &nan, &unread).is_some());
+        assert_eq!(judge(JudgedStep::own(59), &nan, &unread), None);
+        assert_eq!(judge(JudgedStep { step: 60, is_own_count: false }, &nan, &unread), None);
+        assert!(nan.may_be_cleared(JudgedStep::own(60)) && !nan.may_be_cleared(JudgedStep::own(70)));
+        assert!(nan.may_yet_be_cleared(JudgedStep::own(60)) && !nan.may_yet_be_cleared(JudgedStep::own(70)));
+        assert_eq!(judge(JudgedStep::own(60), &nan, &finite_values()), None);
+        assert!(judge(JudgedStep::own(61), &nan, &finite_values()).is_some());
         let mut sparse = LossRecord::new(SAFE_AFTER, true);
         (1..=8).for_each(|print| sparse.take(0, "loss", print * 10, if print > 6 { NAN } else { 1.0 }));
-        assert_eq!(judge(Judged::own(69), &sparse, &unread), None);
+        assert_eq!(judge(JudgedStep::own(69), &sparse, &unread), None);
         let mut lost =
             record(300, |step| (if step > 150 { 2.3 } else { 2.3 * 0.97_f64.powf(step as f64) }, None));
         lost.finish();
-        assert!(judge(Judged::own(150), &lost, &finite_values()).is_some());
-        assert_eq!(judge(Judged::own(149), &lost, &unread), None);
+        assert!(judge(JudgedStep::own(150), &lost, &finite_values()).is_some());
+        assert_eq!(judge(JudgedStep::own(149), &lost, &unread), None);
     }
 
     /// Proves that a NaN whose update was left out, as finite values show, is over where the loss was as good as before
@@ -285,16 +285,16 @@ mod tests {
         let falls = |step: u64| 1.0 / step as f64;
         let of = |at: &dyn Fn(u64) -> f64| record(90, |step| (at(step), None));
         let mut left_out = of(&|step| if step == 41 { NAN } else { falls(step) });
-        assert!(left_out.may_be_cleared(Judged::own(50)));
-        let why = judge(Judged::own(50), &left_out, &ReadTensors::default()).unwrap().why;
+        assert!(left_out.may_be_cleared(JudgedStep::own(50)));
+        let why = judge(JudgedStep::own(50), &left_out, &ReadTensors::default()).unwrap().why;
         assert!(why.starts_with("`loss` is NaN at step 41 (1 value), and"), "{why}");
-        assert_eq!(judge(Judged::own(50), &left_out, &finite_values()), None);
-        left_out.clear_by_values(Judged::own(50));
+        assert_eq!(judge(JudgedStep::own(50), &left_out, &finite_values()), None);
+        left_out.clear_by_values(JudgedStep::own(50));
         assert_eq!(unsafe_steps(&left_out, &[40, 45, 50, 90]), [45], "later ones need not be read");
         let many = of(&|step| if (40..55).contains(&step) { NAN } else { falls(step) });
-        let why = judge(Judged::own(60), &many, &ReadTensors::default()).unwrap().why;
+        let why = judge(JudgedStep::own(60), &many, &ReadTensors::default()).unwrap().why;
         assert!(why.starts_with("`loss` is NaN from step 40 to 54 (15 values), and"), "{why}");
-        assert_eq!(judge(Judged::own(60), &many, &finite_values()), None);
+        assert_eq!(judge(JudgedStep::own(60), &many, &finite_values()), None);
         let higher = of(&|step| {
             if step == 41 {
                 NAN
@@ -304,15 +304,16 @@ mod tests {
                 falls(step)
             }
         });
-        assert!(judge(Judged::own(60), &higher, &finite_values()).is_some());
+        assert!(judge(JudgedStep::own(60), &higher, &finite_values()).is_some());
         let lasts = of(&|step| if step >= 41 { NAN } else { falls(step) });
-        assert!(judge(Judged::own(60), &lasts, &finite_values()).is_some());
+        assert!(judge(JudgedStep::own(60), &lasts, &finite_values()).is_some());
         let finite_again = of(&|step| if step == 89 { NAN } else { falls(step) });
         assert!(
-            finite_again.may_yet_be_cleared(Judged::own(90)) && !finite_again.may_be_cleared(Judged::own(90))
+            finite_again.may_yet_be_cleared(JudgedStep::own(90))
+                && !finite_again.may_be_cleared(JudgedStep::own(90))
         );
         let once_more = of(&|step| if step == 41 || step == 89 { NAN } else { falls(step) });
-        assert!(judge(Judged::own(60), &once_more, &finite_values()).is_some());
+        assert!(judge(JudgedStep::own(60), &once_more, &finite_values()).is_some());
     }
 
     /// Proves that values that were lost count for what was computed from there on, beside the losses.
@@ -321,8 +322,8 @@ mod tests {
         let mut losses = LossRecord::new(SAFE_AFTER, true);
         assert_eq!(losses.unsafe_at(100), None);
         let evidence = judge_values(&[read(80, &["w"], 0)], &losses).unwrap();
-        losses.take_lost_values(Judged::own(80), &evidence);
-        losses.take_lost_values(Judged::own(90), &evidence);
+        losses.take_lost_values(JudgedStep::own(80), &evidence);
+        losses.take_lost_values(JudgedStep::own(90), &evidence);
         assert_eq!(unsafe_steps(&losses, &[79, 80, 100]), [80, 100]);
         assert!(!losses.has_episodes());
     }

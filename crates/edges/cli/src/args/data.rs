@@ -3,9 +3,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use trackway_flows::data::clean::{Duplicates, Protection};
 use trackway_flows::data::split::SplitMethod;
-use trackway_formats::runfile::DecimalMark;
 
-use super::values::DeletionArgs;
+use super::reading::{ReadingArgs, StrictArgs, TableArgs};
+use super::snapshot::SnapshotArgs;
 use super::{Word, one_of};
 
 #[derive(Debug, Subcommand)]
@@ -266,106 +266,6 @@ pub struct ImagesArgs {
     pub labels: Option<String>,
 }
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct SnapshotArgs {
-    #[command(subcommand)]
-    pub command: Option<SnapshotCommand>,
-    #[command(flatten)]
-    pub table: TableArgs,
-    #[command(flatten)]
-    pub strict: StrictArgs,
-    /// Keep the bytes of the files in the home, each content once: reflinks where the file system can, copies elsewhere
-    #[arg(long)]
-    pub keep_bytes: bool,
-    /// Name of the snapshot; an existing name moves, and its history is kept
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-    /// Target column; the profile then includes associations with it
-    #[arg(long, value_name = "COLUMN")]
-    pub label: Option<String>,
-}
-
-/// What is done with the kept bytes of snapshots.
-#[derive(Debug, Subcommand)]
-pub enum SnapshotCommand {
-    /// Write the files of a snapshot into a new or empty folder, each verified; exits with 7 if bytes are missing or
-    /// different
-    #[command(after_help = "Examples:
-  trackway data snapshot restore train --out restored/train
-  trackway data snapshot restore 3f9a81c2 --out restored --json")]
-    Restore {
-        /// Snapshot (name, id or prefix of an id)
-        #[arg(value_name = "SNAPSHOT")]
-        snapshot: String,
-        /// Folder, which must not exist or be empty
-        #[arg(long, short = 'o', value_name = "DIR")]
-        out: PathBuf,
-    },
-    /// Send a snapshot with its bytes to an object store; what is there already is not sent again
-    #[command(after_help = "Examples:
-  trackway data snapshot push train s3://data/snapshots
-  trackway data snapshot push 3f9a81c2 gs://data/snapshots --json
-
-Credentials come from the environment, as for checkpoints.")]
-    Push {
-        /// Snapshot (name, id or prefix of an id); a name is stored there too
-        #[arg(value_name = "SNAPSHOT")]
-        snapshot: String,
-        /// Object store: s3://bucket/prefix, gs:// or az://
-        #[arg(value_name = "URL")]
-        url: String,
-    },
-    /// Bring a snapshot with its bytes from an object store into this home, each file verified
-    #[command(after_help = "Examples:
-  trackway data snapshot pull train s3://data/snapshots
-  trackway data snapshot restore train --out restored/train")]
-    Pull {
-        /// Snapshot at the URL (name, id or prefix of an id)
-        #[arg(value_name = "SNAPSHOT")]
-        snapshot: String,
-        /// Object store: s3://bucket/prefix, gs:// or az://
-        #[arg(value_name = "URL")]
-        url: String,
-    },
-    /// Hash the kept bytes of a snapshot again; exits with 7 and names what is missing or different
-    #[command(after_help = "Examples:
-  trackway data snapshot verify train
-  trackway data snapshot verify train --url s3://data/snapshots
-  trackway data snapshot verify 3f9a81c2 --json")]
-    Verify {
-        /// Snapshot (name, id or prefix of an id)
-        #[arg(value_name = "SNAPSHOT")]
-        snapshot: String,
-        /// Verify the bytes in this object store instead, which reads all of them
-        #[arg(long, value_name = "URL")]
-        url: Option<String>,
-    },
-    /// Delete the kept bytes of snapshots unless another snapshot needs them; their record, profile and names stay
-    #[command(after_help = "Examples:
-  trackway data snapshot expire train              what would be deleted
-  trackway data snapshot expire train 3f9a81c2 --yes
-  trackway data snapshot expire train --url s3://data/snapshots --yes")]
-    Expire {
-        /// Snapshots (name, id or prefix of an id)
-        #[arg(required = true, value_name = "SNAPSHOT")]
-        snapshots: Vec<String>,
-        /// Delete the snapshots in this object store instead, and what no other snapshot there needs
-        #[arg(long, value_name = "URL")]
-        url: Option<String>,
-        #[command(flatten)]
-        deletion: DeletionArgs,
-    },
-    /// Delete kept bytes that no snapshot needs, such as those of a command that was killed
-    #[command(after_help = "Examples:
-  trackway data snapshot gc
-  trackway data snapshot gc --yes")]
-    Gc {
-        #[command(flatten)]
-        deletion: DeletionArgs,
-    },
-}
-
 /// Split strategy.
 pub(super) const SPLIT_METHODS: [Word<SplitMethod>; 5] = [
     ("hash", SplitMethod::Hash, "By hash of the row or of --key: equal rows stay together"),
@@ -564,61 +464,4 @@ pub struct ProfileArgs {
     /// Save the profile to this file
     #[arg(long, short = 'o', value_name = "FILE")]
     pub out: Option<PathBuf>,
-}
-
-/// Input files, and how to read them.
-#[derive(Debug, Args)]
-pub struct TableArgs {
-    /// Files (.parquet, .csv, .tsv, .jsonl, .txt), globs or folders, read as one table
-    #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<String>,
-    #[command(flatten)]
-    pub reading: ReadingArgs,
-}
-
-/// Whether CSV files have a header.
-const HEADERS: [Word<bool>; 2] =
-    [("yes", true, "The first row names the columns"), ("no", false, "The first row is data")];
-
-/// The decimal mark of numbers.
-const DECIMAL_MARKS: [Word<DecimalMark>; 2] = [
-    (".", DecimalMark::Point, "A point: 1234.50"),
-    (",", DecimalMark::Comma, "A comma, with or without dots between thousands: 1234,50 and 1.234,50"),
-];
-
-/// How to read CSV.
-#[derive(Debug, Args)]
-pub struct ReadingArgs {
-    /// Column names, for CSV files without a header
-    #[arg(long = "column-names", value_name = "NAMES", value_delimiter = ',')]
-    pub columns: Vec<String>,
-    /// Whether the first row of CSV files is a header [default: detected]
-    #[arg(long, value_name = "WHEN", value_parser = one_of(&HEADERS))]
-    pub header: Option<bool>,
-    /// Field separator of CSV files [default: detected]
-    #[arg(long, value_name = "CHAR")]
-    pub delimiter: Option<char>,
-    /// Leave out lines of CSV files that begin with this character
-    #[arg(long, value_name = "CHAR")]
-    pub comment: Option<char>,
-    /// Number of lines to skip at the beginning of CSV files, such as a title
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub skip_lines: u64,
-    /// Rows of CSV files end with a separator
-    #[arg(long)]
-    pub trailing_separator: bool,
-    /// Decimal mark of numbers in CSV files [default: .]
-    #[arg(long, value_name = "CHAR", value_parser = one_of(&DECIMAL_MARKS))]
-    pub decimal: Option<DecimalMark>,
-    /// String that marks a missing value; repeatable [default: ?, NA, null and similar]
-    #[arg(long, value_name = "TEXT")]
-    pub missing: Vec<String>,
-}
-
-/// Whether what is not read as it is written is an error.
-#[derive(Debug, Args)]
-pub struct StrictArgs {
-    /// Exit with 3 if anything is left out, cut, renamed or read otherwise than it is written
-    #[arg(long)]
-    pub strict: bool,
 }

@@ -170,7 +170,7 @@ fn a_short_flag_has_one_meaning() {
     let shared: Vec<_> = longs.iter().filter(|(_, longs)| longs.len() > 1).collect();
     assert!(shared.is_empty(), "{shared:?}");
     let shorts: String = longs.keys().collect();
-    assert_eq!(shorts, "Vfhjno");
+    assert_eq!(shorts, "Vfhjnov");
 }
 
 /// Proves that durations, sizes, lists and seeds are read in one way, and that no name has a unit or a spelling that the grammar

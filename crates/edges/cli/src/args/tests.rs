@@ -42,6 +42,40 @@ fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
+/// Proves that the command of a launcher is read without the grammar as with it, options of the script included, and
+/// that every other one is left to the grammar.
+#[test]
+fn a_launch_is_read_as_by_the_grammar() {
+    use clap::Parser as _;
+    use std::ffi::OsString;
+
+    use super::{Command, ShimArgs};
+
+    let line = |words: &[&str]| -> Vec<OsString> { words.iter().map(OsString::from).collect() };
+    for words in [
+        &["trackway", "__shim", "/runs/a", "--", "true"][..],
+        &["trackway", "__shim", "/runs/a", "--", "python", "--help", "--", "-x", ""],
+    ] {
+        let words = line(words);
+        let Ok(Cli { global, command: Command::Shim(by_grammar) }) = Cli::try_parse_from(&words) else {
+            panic!("{words:?} is the command of a shim");
+        };
+        let read = ShimArgs::of_launcher(&words).unwrap();
+        assert_eq!((read.folder, read.argv), (by_grammar.folder, by_grammar.argv));
+        assert!(!global.json && !global.show_values);
+    }
+    for words in [
+        &["trackway"][..],
+        &["trackway", "__shim"],
+        &["trackway", "__shim", "--help", "--", "true"],
+        &["trackway", "__shim", "/runs/a", "--"],
+        &["trackway", "run", "/runs/a", "--", "true"],
+        &["trackway", "--json", "__shim", "/runs/a", "--", "true"],
+    ] {
+        assert!(ShimArgs::of_launcher(&line(words)).is_none(), "{words:?}");
+    }
+}
+
 /// Proves that the command of the built-in evaluator is one that the command line accepts, with every option in its place.
 #[test]
 fn the_built_in_evaluator_is_a_command() {

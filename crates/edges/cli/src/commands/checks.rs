@@ -4,13 +4,13 @@ use trackway_api::runs::preflight::PreflightReport;
 use trackway_core::registry::GateVerdict;
 use trackway_flows::training::preflight::{Finding, Severity, Verdict};
 
-use crate::printer::{Printer, Shown, Tone};
+use crate::printer::{Printer, StyledLine, Tone};
 use crate::units::duration;
 
 /// Findings of a check that are shown; `--json` has all of them.
 pub const FINDINGS_SHOWN: usize = 10;
 
-pub fn verdict(printer: Printer, verdict: Verdict) -> Shown {
+pub fn verdict(printer: Printer, verdict: Verdict) -> StyledLine {
     let tone = match verdict {
         Verdict::Pass => Tone::Good,
         Verdict::Warn | Verdict::NotRun => Tone::Warning,
@@ -30,7 +30,7 @@ pub fn gate_tone(verdict: GateVerdict) -> Tone {
 }
 
 /// The severity and the message of a finding.
-pub fn headline(printer: Printer, finding: &Finding) -> Shown {
+pub fn headline(printer: Printer, finding: &Finding) -> StyledLine {
     let tone = match finding.severity {
         Severity::Block => Tone::Bad,
         Severity::Warn => Tone::Warning,
@@ -52,7 +52,7 @@ pub fn print_finding(printer: Printer, finding: &Finding, examples_max: usize) {
         let place = [example.file.clone(), example.row.map(|row| row.to_string())];
         let place: Vec<_> = place.into_iter().flatten().collect();
         let value = example.value.as_deref().unwrap_or_default();
-        printer.line(Shown::from(format!("      {}  ", place.join(":"))) + value);
+        printer.line(StyledLine::from(format!("      {}  ", place.join(":"))) + value);
     }
     print_action(printer, finding);
 }

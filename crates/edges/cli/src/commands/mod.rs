@@ -11,8 +11,8 @@ mod sections;
 
 use std::collections::BTreeMap;
 
-use trackway_core::name::{Name, Named};
-use trackway_engine::error::AppError;
+use trackway_core::name::{Name, NameKind};
+use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::arguments::{PARAMETERS_MAX, given_pair};
 use trackway_formats::runfile::PlanPatch;
 use trackway_launch::ProcessIdentity;
@@ -23,8 +23,11 @@ use crate::args::{AwaitArgs, ShimArgs};
 use crate::exit::Failure;
 
 /// A name that a person gives to something new.
-fn given_name(named: Named, word: &str) -> Result<Name, Failure> {
-    Name::new(named, word).map_err(|error| Failure::usage(error.to_string(), error.hint()))
+fn given_name(named: NameKind, word: &str) -> Result<Name, Failure> {
+    Name::new(named, word).map_err(|error| {
+        let hint = error.hint();
+        AppError::of(ErrorKind::Usage, error).hint(hint).into()
+    })
 }
 
 /// The changes of a run file that `--set` gives.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::printer::{Printer, Shown, Tone};
+use crate::printer::{Printer, StyledLine, Tone};
 use crate::units::counted;
 
 pub(super) fn section(printer: Printer, title: &str) {
@@ -10,8 +10,8 @@ pub(super) fn section(printer: Printer, title: &str) {
     printer.line(printer.tone(Tone::Bold, title));
 }
 
-pub(super) fn fact(printer: Printer, name: &str, value: impl Into<Shown>) {
-    printer.line(Shown::from(format!("  {name:<12}")) + value);
+pub(super) fn fact(printer: Printer, name: &str, value: impl Into<StyledLine>) {
+    printer.line(StyledLine::from(format!("  {name:<12}")) + value);
 }
 
 /// A section with a line for each fact; nothing without any.

@@ -48,7 +48,7 @@ impl FoundFile {
     }
 }
 
-/// The settings files of a command in the folder `here`, the stronger one first.
+/// The settings files of a command in the folder `here`, the stronger one first, without that of its home.
 ///
 /// # Errors
 /// Mistakes in one of them; one that cannot be read.
@@ -59,6 +59,31 @@ pub fn find(here: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Resu
         Ok(FoundFile { kind, state: state(&path)?, path })
     };
     std::iter::once(project).chain(user).map(found).collect()
+}
+
+/// Adds the settings file of the home that a command uses, after the project's, unless it is one of those already.
+///
+/// # Errors
+/// Mistakes in it; when it cannot be read.
+pub fn add_that_of_home(found: &mut Vec<FoundFile>, home: &Path) -> Result<(), Failure> {
+    let path = HomeLayout::new(std::path::absolute(home).unwrap_or(home.to_owned())).settings();
+    if found.iter().any(|known| is_same_file(&known.path, &path)) {
+        return Ok(());
+    }
+    let mut state = state(&path)?;
+    if let FileState::Read(file) = &mut state {
+        // It was found by its home, which it cannot move.
+        file.home = None;
+    }
+    let after_project = found.iter().take_while(|known| known.kind == SettingsFileKind::Project).count();
+    found.insert(after_project, FoundFile { kind: SettingsFileKind::Home, path, state });
+    Ok(())
+}
+
+/// Whether two paths lead to one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let found = |path: &Path| path.canonicalize().ok();
+    one == other || found(one).is_some_and(|one| found(other) == Some(one))
 }
 
 fn project_file(here: &Path) -> PathBuf {
@@ -76,8 +101,8 @@ fn user_file(environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> 
 
 fn state(path: &Path) -> Result<FileState, Failure> {
     let failed = |error: std::io::Error| {
-        let message = format!("cannot read the settings file `{}`: {error}", path.display());
-        Failure::usage(message, "repair it, or move it away")
+        let what = format!("cannot read the settings file `{}`", path.display());
+        Failure::usage(what, "repair it, or move it away").because(error)
     };
     let file = match trackway_files::open_of_user(path) {
         Ok(file) => file,

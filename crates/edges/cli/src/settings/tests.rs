@@ -16,7 +16,7 @@ fn resolved(
         let found = variables.iter().find(|(variable, _)| *variable == name);
         found.map(|(_, value)| OsString::from(*value))
     };
-    resolve(&Given {
+    resolve(&SettingSources {
         home: flags.0.map(Path::new),
         ledger: flags.1,
         environment: &environment,
@@ -102,7 +102,8 @@ fn a_webhook_is_set() {
     let by_variable = resolved((None, None), &variables, file, "").unwrap();
     assert_eq!(by_variable.webhook.unwrap().value, "https://h.example/variable");
     let failure = resolved((None, None), &[("TRACKWAY_WEBHOOK", "s3cret")], "", "").unwrap_err();
-    assert_eq!((failure.code, failure.message.contains("s3cret")), (2, false), "{}", failure.message);
+    let what = failure.error.to_string();
+    assert_eq!((failure.code(), what.contains("s3cret")), (2, false), "{what}");
 }
 
 /// Proves that of a queue the bound of the stronger file counts, and that of the others each file's.
@@ -124,16 +125,37 @@ fn queues_of_both_files_count() {
 fn bounds_of_queues_are_those_of_now() {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join(PROJECT_FOLDER);
-    std::fs::create_dir(&project).unwrap();
+    let home = folder.path().join("home");
+    [&project, &home].into_iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
     let bounds = |text: &str| {
         std::fs::write(project.join("config.toml"), text).unwrap();
-        let queues = queues_now(folder.path(), &|_| None)?;
+        let queues = queues_now(folder.path(), &home, &|_| None)?;
         Some(queues.into_iter().map(|(queue, at_most)| (queue.to_string(), at_most)).collect::<Vec<_>>())
     };
     assert_eq!(bounds("[queues.gpu]\nat_most = 1\n"), Some(vec![("gpu".to_owned(), 1)]));
     assert_eq!(bounds("[queues.gpu]\nat_most = 2\n"), Some(vec![("gpu".to_owned(), 2)]));
     assert_eq!(bounds("[queues.gpu"), None);
     assert_eq!(bounds(""), Some(Vec::new()));
+    std::fs::write(home.join("config.toml"), "[queues.gpu]\nat_most = 3\n[queues.night]\nat_most = 4\n")
+        .unwrap();
+    let both = [("gpu".to_owned(), 1), ("night".to_owned(), 4)];
+    assert_eq!(bounds("[queues.gpu]\nat_most = 1\n"), Some(both.to_vec()), "those of the home, too");
+}
+
+/// Proves that the settings file of a home is added once, by whatever path the home is named.
+#[test]
+fn the_file_of_a_home_is_found_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join(PROJECT_FOLDER);
+    let below = folder.path().join("below");
+    [&project, &below].into_iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+    std::fs::write(project.join("config.toml"), "").unwrap();
+    let by_another_path = below.join("..").join(PROJECT_FOLDER);
+    for (home, count) in [(project, 1), (by_another_path, 1), (below, 2)] {
+        let mut found = files::find(folder.path(), &|_| None).unwrap();
+        files::add_that_of_home(&mut found, &home).unwrap();
+        assert_eq!(found.len(), count, "{}", home.display());
+    }
 }
 
 /// Proves that an engine is the one of the stronger file as a whole, and that of the others each file's is there.
@@ -142,8 +164,10 @@ fn engines_of_both_files_count() {
     let project = "[engines.box]\nkind = \"local\"\n";
     let user = "[engines.box]\nkind = \"local\"\ngpus = 4\n[engines.local]\ngpus = 2\n";
     let engines = resolved((None, None), &[], project, user).unwrap().engines;
-    let found: Vec<_> =
-        engines.into_iter().map(|(name, found)| (name.to_string(), found.value.gpus, found.origin)).collect();
+    let found: Vec<_> = engines
+        .into_iter()
+        .map(|(name, found)| (name.to_string(), found.value.settings.gpus, found.origin))
+        .collect();
     assert_eq!(
         found,
         [("box".to_owned(), None, in_file(PROJECT, 1)), ("local".to_owned(), Some(2), in_file(USER, 4))]
@@ -155,7 +179,8 @@ fn engines_of_both_files_count() {
 fn a_wrong_variable_is_named() {
     for wrong in ["0", "many", "-1"] {
         let failure = resolved((None, None), &[("TRACKWAY_PAGE_MIB_MAX", wrong)], "", "").unwrap_err();
-        assert_eq!((failure.code, failure.message), (2, format!("TRACKWAY_PAGE_MIB_MAX is `{wrong}`")));
+        let what = failure.error.what();
+        assert_eq!((failure.code(), what), (2, format!("TRACKWAY_PAGE_MIB_MAX is `{wrong}`").as_str()));
     }
 }
 

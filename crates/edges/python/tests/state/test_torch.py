@@ -191,7 +191,7 @@ SCHEDULERS = {
 
 
 @pytest.mark.parametrize("name", SCHEDULERS)
-def test_every_scheduler_goes_on(tmp_path, name):
+def test_every_scheduler_continues(tmp_path, name):
     """Proves that a scheduler of PyTorch continues with the same rates after a round trip."""
 
     def make():
@@ -216,7 +216,7 @@ def test_every_scheduler_goes_on(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "LBFGS"])
-def test_every_optimizer_goes_on(tmp_path, name):
+def test_every_optimizer_continues(tmp_path, name):
     """Proves that an optimizer of PyTorch makes the same updates after a round trip."""
 
     def make():

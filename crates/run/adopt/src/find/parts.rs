@@ -81,7 +81,7 @@ fn not_of_one_save(parts: &[Recognised], files: &[Entry]) -> Option<String> {
 
 /// How files are to those of a state that was judged.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Compared {
+pub(crate) enum StateChange {
     /// They are some of these, or all.
     Known,
     /// They are these, and others were added.
@@ -93,15 +93,15 @@ pub(crate) enum Compared {
 }
 
 /// Compares the files of a state that was judged with those that there are now.
-pub(crate) fn compared(before: &[Entry], now: &[Entry]) -> Compared {
+pub(crate) fn compared(before: &[Entry], now: &[Entry]) -> StateChange {
     let state = |file: &Entry| (file.device, file.inode, file.size, file.modified_ns);
     let known: HashMap<&str, &Entry> = before.iter().map(|file| (file.path.as_str(), file)).collect();
     let is_known = |file: &&Entry| known.get(file.path.as_str()).is_some_and(|it| state(it) == state(file));
     match now.iter().find(is_known) {
-        None => Compared::New,
-        Some(_) if now.iter().all(|file| is_known(&file)) => Compared::Known,
-        Some(_) if now.iter().filter(is_known).count() == before.len() => Compared::Added,
-        Some(left) => Compared::Mixed(format!("`{}` of it is that of the save before", left.path)),
+        None => StateChange::New,
+        Some(_) if now.iter().all(|file| is_known(&file)) => StateChange::Known,
+        Some(_) if now.iter().filter(is_known).count() == before.len() => StateChange::Added,
+        Some(left) => StateChange::Mixed(format!("`{}` of it is that of the save before", left.path)),
     }
 }
 
@@ -166,12 +166,12 @@ mod tests {
     fn what_was_not_written_again_is_found() {
         let before = [entry("model.pt", 1), entry("optim.pt", 2)];
         let found = |now: &[Entry]| compared(&before, now);
-        assert_eq!(found(&before), Compared::Known);
-        assert_eq!(found(&before[..1]), Compared::Known, "the other was deleted");
+        assert_eq!(found(&before), StateChange::Known);
+        assert_eq!(found(&before[..1]), StateChange::Known, "the other was deleted");
         let mixed = found(&[entry("model.pt", 7), entry("optim.pt", 2)]);
-        assert!(matches!(mixed, Compared::Mixed(what) if what.contains("optim")));
-        assert_eq!(found(&[entry("model.pt", 7), entry("optim.pt", 8)]), Compared::New);
-        assert_eq!(found(&[before[0].clone(), before[1].clone(), entry("rng.pt", 9)]), Compared::Added);
-        assert_eq!(compared(&[], &before), Compared::New);
+        assert!(matches!(mixed, StateChange::Mixed(what) if what.contains("optim")));
+        assert_eq!(found(&[entry("model.pt", 7), entry("optim.pt", 8)]), StateChange::New);
+        assert_eq!(found(&[before[0].clone(), before[1].clone(), entry("rng.pt", 9)]), StateChange::Added);
+        assert_eq!(compared(&[], &before), StateChange::New);
     }
 }

@@ -13,10 +13,10 @@ const REMEMBERED_BYTES_MAX: usize = 64 << 20;
 
 /// Parts of files by path, each with the state of the file that it was read from.
 #[derive(Debug, Default)]
-pub(crate) struct Reads(Mutex<Remembered>);
+pub(crate) struct Reads(Mutex<ReadCache>);
 
 #[derive(Debug, Default)]
-struct Remembered {
+struct ReadCache {
     bytes: usize,
     files: HashMap<String, Parts>,
 }
@@ -31,7 +31,7 @@ struct Parts {
 /// Size and the time of the last write in nanoseconds since 1970.
 type State = (u64, i64);
 
-impl Remembered {
+impl ReadCache {
     fn get(&self, path: &str, state: State, part: (u64, usize)) -> Option<Vec<u8>> {
         self.files.get(path).filter(|known| known.state == state)?.read.get(&part).cloned()
     }

@@ -57,7 +57,7 @@ pub struct MovedAside {
 
 /// What was done before a resume.
 #[derive(Debug, Default)]
-pub struct Restored {
+pub struct RestoredCheckpoint {
     /// Where the checkpoint is.
     pub path: PathBuf,
     /// Whether its files had to be written again; else they were there.
@@ -113,7 +113,7 @@ impl Clearing<'_> {
     ///
     /// # Errors
     /// [`RestoreError`]; what was moved by then stays moved.
-    pub fn put_back(&self, target: &LoadedCheckpoint) -> Result<Restored, RestoreError> {
+    pub fn put_back(&self, target: &LoadedCheckpoint) -> Result<RestoredCheckpoint, RestoreError> {
         let origin = origin_of(target)?;
         let path = self.patterns.absolute(&origin.path);
         let place = Place::with(&path, origin.beside());
@@ -132,7 +132,7 @@ impl Clearing<'_> {
             write(target, &origin, &place)?;
         }
         cleared.moved.extend(self.point_at(target.step, &origin, &path)?);
-        Ok(Restored { path, written, cleared })
+        Ok(RestoredCheckpoint { path, written, cleared })
     }
 
     /// What is written over is moved, and only what is the run's own is.

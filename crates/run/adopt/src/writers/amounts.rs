@@ -67,7 +67,7 @@ pub(crate) struct Span {
 
 /// What was written to other files between two looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Beside {
+pub(crate) struct OtherWrites {
     pub bytes: u64,
     /// The least that reaches a disk for it.
     pub to_disk: u64,
@@ -92,7 +92,7 @@ impl Amounts {
         &self,
         span: Span,
         (is_last, on_disk): (bool, bool),
-        beside: impl Fn(i64, i64) -> Beside,
+        beside: impl Fn(i64, i64) -> OtherWrites,
     ) -> Sufficient {
         let before = self.0.iter().rev().find(|one| one.until_ns <= span.from_ns);
         let (Some(before), Some(last)) = (before, self.0.back()) else { return Sufficient::NotKnown };
@@ -113,7 +113,7 @@ impl Amounts {
 }
 
 /// Whether so much, passed to be written and to reach a disk, is enough for a file and what was written beside it.
-fn pays((chars, to_disk): (u64, u64), on_disk: bool, span: Span, beside: Beside) -> Sufficient {
+fn pays((chars, to_disk): (u64, u64), on_disk: bool, span: Span, beside: OtherWrites) -> Sufficient {
     let less = |wrote| Sufficient::No(Less { wrote, bytes: span.bytes, beside: beside.bytes });
     let least = if span.is_rewritten { span.bytes / PART_REWRITTEN } else { span.bytes };
     let reaches_disk = to_disk >= on_disk_at_least(least).saturating_add(beside.to_disk);
@@ -168,7 +168,7 @@ mod tests {
 
     /// With nothing beside it, on a file system that is in memory.
     fn sufficient(seen: &Amounts, span: Span, is_last: bool) -> Sufficient {
-        seen.sufficient(span, (is_last, false), |_, _| Beside::default())
+        seen.sufficient(span, (is_last, false), |_, _| OtherWrites::default())
     }
 
     /// Proves that a file is the attempt's only if it wrote as much between the looks around it, and that what it wrote
@@ -208,21 +208,21 @@ mod tests {
     /// reaches a disk and a page of a log for no file, and that a large file may be written without being passed.
     #[test]
     fn all_that_was_written_is_paid_for() {
-        let another = Beside { bytes: 1_100, to_disk: PAGE };
+        let another = OtherWrites { bytes: 1_100, to_disk: PAGE };
         let of = |bytes| span(120, 150, bytes);
         let again = |bytes| Span { is_rewritten: true, ..of(bytes) };
         let rows = [
-            ((1_125, PAGE), true, of(1_100), Beside::default(), true),
+            ((1_125, PAGE), true, of(1_100), OtherWrites::default(), true),
             ((1_125, PAGE), true, of(1_100), another, false),
             ((2_300, PAGE), true, of(1_100), another, false),
             ((2_225, 2 * PAGE), true, of(1_100), another, true),
-            ((60, 2 * PAGE), true, of(1_100), Beside::default(), false),
+            ((60, 2 * PAGE), true, of(1_100), OtherWrites::default(), false),
             ((2_225, 0), false, of(1_100), another, true),
             ((1_125, 2 * PAGE), false, of(1_100), another, false),
-            ((600, 0), true, again(1_100), Beside::default(), true),
+            ((600, 0), true, again(1_100), OtherWrites::default(), true),
             ((600, 0), true, again(1_100), another, false),
-            ((30, 4 << 20), true, of(3 << 20), Beside::default(), true),
-            ((30, 4 << 20), true, of(3 << 20), Beside { bytes: 2 << 20, to_disk: 2 << 20 }, false),
+            ((30, 4 << 20), true, of(3 << 20), OtherWrites::default(), true),
+            ((30, 4 << 20), true, of(3 << 20), OtherWrites { bytes: 2 << 20, to_disk: 2 << 20 }, false),
         ];
         for (wrote, on_disk, span, beside, expected) in rows {
             let found = pays(wrote, on_disk, span, beside);
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(sufficient(&seen, span(120, 150, 4_000), false), Sufficient::NotKnown);
         assert_eq!(sufficient(&seen, span(50, 80, 4_000), false), Sufficient::NotKnown);
         assert_eq!(sufficient(&Amounts::default(), span(50, 80, 4_000), false), Sufficient::NotKnown);
-        let another = |_, _| Beside { bytes: 1_100, to_disk: PAGE };
+        let another = |_, _| OtherWrites { bytes: 1_100, to_disk: PAGE };
         let found = seen.sufficient(span(120, 150, 4_000), (false, false), another);
         assert_eq!(
             found,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use trackway_formats::writers::{OthersTime, WritersRecord};
 
 use super::amounts::{
-    Amount, Amounts, Beside, Less, Span, Sufficient, added_on_disk_at_least, on_disk_at_least,
+    Amount, Amounts, Less, OtherWrites, Span, Sufficient, added_on_disk_at_least, on_disk_at_least,
 };
 use super::owner::{Company, Writers};
 use super::steps::TICK_NS;
@@ -98,7 +98,7 @@ struct Sighting {
 
 /// Something that was written to a file, by whomever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Noticed {
+struct WriteSighting {
     file: WrittenFile,
     /// What was written since is this.
     from_ns: i64,
@@ -108,7 +108,7 @@ struct Noticed {
     finished_ns: Option<i64>,
 }
 
-impl Noticed {
+impl WriteSighting {
     /// When all of it was written: the time of a file is up to a tick before its write.
     fn written_ns(&self) -> i64 {
         let tick_ns = self.file.written_ns().saturating_add(TICK_NS);
@@ -130,7 +130,7 @@ impl Noticed {
 pub struct Sightings {
     files: HashMap<(u64, u64), Vec<Sighting>>,
     /// What was written in the region, oldest first.
-    noticed: VecDeque<Noticed>,
+    noticed: VecDeque<WriteSighting>,
     /// Which files are of checkpoints: they are written whole again, others may grow.
     judged: HashSet<(u64, u64)>,
     others: Vec<OthersTime>,
@@ -233,7 +233,7 @@ impl Sightings {
         if self.noticed.len() == NOTICED_MAX {
             self.noticed.pop_front();
         }
-        self.noticed.push_back(Noticed { file, from_ns, bytes, is_new_file, finished_ns });
+        self.noticed.push_back(WriteSighting { file, from_ns, bytes, is_new_file, finished_ns });
     }
 
     /// These are files of a checkpoint.
@@ -251,25 +251,25 @@ impl Sightings {
 
     /// What may have been written to files beside these between two looks, but for what only others are seen to write.
     /// What is added to a file, as to a log, counts where it is as much as half of these have.
-    fn beside(&self, files: &[WrittenFile], (from_ns, until_ns): (i64, i64)) -> Beside {
+    fn beside(&self, files: &[WrittenFile], (from_ns, until_ns): (i64, i64)) -> OtherWrites {
         let bytes: u64 = files.iter().map(|file| file.bytes).sum();
-        let is_others = |one: &Noticed| {
+        let is_others = |one: &WriteSighting| {
             let all = self.files.get(&one.file.id).into_iter().flatten();
             let mut all = all.filter(|seen| seen.at_ns >= one.from_ns).peekable();
             all.peek().is_some() && all.all(|seen| matches!(seen.who, Who::Other(_)))
         };
-        let counts = |one: &&Noticed| {
+        let counts = |one: &&WriteSighting| {
             let is_one_of_these = files.iter().any(|file| one.file.id == file.id);
             let meets = one.written_ns() >= from_ns && one.from_ns <= until_ns;
             let is_much =
                 one.is_new_file || self.judged.contains(&one.file.id) || one.bytes >= bytes.div_ceil(2);
             meets && !is_one_of_these && is_much && !is_others(one)
         };
-        let to_disk = |one: &Noticed| match one.is_new_file {
+        let to_disk = |one: &WriteSighting| match one.is_new_file {
             true => on_disk_at_least(one.bytes),
             false => added_on_disk_at_least(one.bytes),
         };
-        self.noticed.iter().filter(counts).fold(Beside::default(), |sum, one| Beside {
+        self.noticed.iter().filter(counts).fold(OtherWrites::default(), |sum, one| OtherWrites {
             bytes: sum.bytes.saturating_add(one.bytes),
             to_disk: sum.to_disk.saturating_add(to_disk(one)),
         })

@@ -44,16 +44,19 @@ impl Steps {
     /// Remembers that these steps were reached one after the other, as far as is known at one time: of more than two of
     /// one time the first and the last.
     pub fn all_reached(&mut self, at_ns: i64, steps: &[Step]) {
-        for step in steps {
+        for (place, step) in steps.iter().enumerate() {
             let last_two = self.reached.len().saturating_sub(2)..;
             let are_of_it = self.reached.range(last_two).filter(|(at, _)| *at == at_ns).count() == 2;
-            match self.reached.back_mut().filter(|_| are_of_it) {
-                Some((_, last)) => {
-                    self.gap = self.gap.max(step.saturating_sub(*last));
-                    *last = *step;
-                }
-                None => self.reached(at_ns, *step),
+            let Some((_, last)) = self.reached.back_mut().filter(|_| are_of_it) else {
+                self.reached(at_ns, *step);
+                continue;
+            };
+            // So is each of the others.
+            for step in &steps[place..] {
+                self.gap = self.gap.max(step.saturating_sub(*last));
+                *last = *step;
             }
+            return;
         }
     }
 

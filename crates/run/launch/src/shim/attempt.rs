@@ -35,9 +35,9 @@ use super::metrics::reading::Reading;
 use super::opened::code::CodeWatch;
 use super::opened::inputs::Watch;
 use super::output::left_out;
-use super::output::stream::Output;
+use super::output::stream::{self, Output};
 use super::output::waking::Waking;
-use super::side::{Records, SideThread, WaitingThread, side_by_side};
+use super::side::{Records, SideThread, WaitingThread, begin_beside, side_by_side};
 use super::signals::{Request, next};
 use super::{Doing, ShimError, ShimRecord, script, telemetry};
 use crate::exit_record::{
@@ -390,7 +390,13 @@ impl<'a> Attempt<'a> {
         // Their last looks are taken beside those of the others.
         self.event_files.iter_mut().for_each(SideThread::end);
         self.telemetry.iter_mut().for_each(SideThread::end);
-        self.outputs.iter_mut().for_each(|output| output.finish(&*self.clock));
+        [&mut self.opened_files, &mut self.code_files].into_iter().flatten().for_each(WaitingThread::end);
+        // Processes in a container are there until that is removed.
+        if self.launch.container.is_none() {
+            self.adopting.iter_mut().for_each(Adopting::end);
+        }
+        let logs: Vec<_> = self.outputs.iter_mut().map(|output| output.finish(&*self.clock)).collect();
+        let syncing = begin_beside("sync", move || logs.iter().flatten().for_each(stream::sync));
         let printed = self.reading.take().map(Reading::finish).unwrap_or_default();
         let outputs = self.outputs.iter().zip([Printed::Stdout, Printed::Stderr]);
         let unkept = outputs.flat_map(|(output, of)| output.left_out(of));
@@ -404,9 +410,10 @@ impl<'a> Attempt<'a> {
         if let Some(container) = &self.launch.container {
             container.remove(self.launch.attempt_id);
         }
-        if let Some(adopting) = self.adopting.take() {
-            adopting.finish();
-        }
+        // Both go by who wrote, which was looked at for the last time, and search the folder side by side.
+        let adopting = self.adopting.take().and_then(Adopting::begin_last_look);
+        self.metric_files.iter_mut().for_each(MetricFiles::end);
+        adopting.and_then(SideThread::finish);
         let event_values = self.event_files.take().and_then(SideThread::finish).unwrap_or(0);
         let file_values = self.metric_files.take().map_or(0, MetricFiles::finish);
         let [stdout, stderr] = &self.outputs;
@@ -423,6 +430,8 @@ impl<'a> Attempt<'a> {
             self.exit.cpu_seconds = micros as f64 / 1e6;
             self.exit.peak_rss_bytes = usage.max_rss().max(0) as u64 * 1024;
         }
+        // The logs are durable before the record is that says of how much output they are.
+        syncing.into_iter().for_each(|thread| drop(thread.join()));
         note_times(&mut self.exit, self.clock.now(), self.clock.monotonic_micros() - self.started_micros);
         self.reserved.write(&self.exit).doing("write exit.json")
     }

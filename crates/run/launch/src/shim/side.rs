@@ -4,6 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use trackway_core::Clock;
@@ -76,11 +77,19 @@ pub(super) fn side_by_side<A, B: Send>(first: impl FnOnce() -> A, second: impl F
     })
 }
 
+/// Begins work in another thread, to be waited for. It is done here where no thread can be had.
+pub(super) fn begin_beside(name: &str, work: impl Fn() + Send + Sync + 'static) -> Option<JoinHandle<()>> {
+    let work = Arc::new(work);
+    let there = Arc::clone(&work);
+    let thread = std::thread::Builder::new().name(name.into()).spawn(move || there());
+    thread.inspect_err(|_| work()).ok()
+}
+
 /// A thread that waits for the kernel until the attempt ends.
 #[derive(Debug)]
 pub(super) struct WaitingThread {
     /// Closed to end the wait.
-    stop: UnixStream,
+    stop: Option<UnixStream>,
     thread: SideThread,
 }
 
@@ -94,12 +103,17 @@ impl WaitingThread {
     ) -> Option<Self> {
         let (stop, stopped) = UnixStream::pair().ok()?;
         let thread = SideThread::begin(name, wait_max, move |_| wait(&stopped))?;
-        Some(Self { stop, thread })
+        Some(Self { stop: Some(stop), thread })
+    }
+
+    /// Lets the wait end, and what was reported until now be taken in beside what the caller does.
+    pub fn end(&mut self) {
+        self.stop = None;
     }
 
     /// Ends the wait, and takes in what was reported until now.
-    pub fn finish(self) {
-        drop(self.stop);
+    pub fn finish(mut self) {
+        self.end();
         self.thread.finish();
     }
 }
@@ -124,6 +138,15 @@ mod tests {
         thread.end();
         seen.recv_timeout(Duration::from_secs(60)).unwrap();
         assert_eq!(thread.finish(), Some(7));
+    }
+
+    /// Proves that work which was begun beside other work is done once it was waited for.
+    #[test]
+    fn work_beside_is_done_once_it_was_waited_for() {
+        let (done, seen) = std::sync::mpsc::sync_channel(1);
+        let thread = begin_beside("test", move || done.send(std::thread::current().id()).unwrap());
+        thread.unwrap().join().unwrap();
+        assert!(seen.try_recv().is_ok_and(|by| by != std::thread::current().id()));
     }
 
     /// Proves that two pieces of work are done at the same time, and that what breaks in the other thread is done again in this one.

@@ -66,13 +66,13 @@ pub struct Terminal {
 #[derive(Debug)]
 struct Ours {
     keyboard: Option<Keyboard>,
-    outputs: Vec<Shown>,
+    outputs: Vec<ScriptOutput>,
     size: Option<Winsize>,
 }
 
 /// An output of the script on its way to the person.
 #[derive(Debug)]
-struct Shown {
+struct ScriptOutput {
     stream: Stream,
     /// What the script printed, from the shim.
     display: File,
@@ -201,7 +201,7 @@ impl Ours {
     }
 }
 
-impl Shown {
+impl ScriptOutput {
     /// Passes on what is there and has a place. False when the output has ended.
     fn pass_on(&mut self, pieces: &SyncSender<Piece>) -> bool {
         for _ in 0..PIECES_AT_ONCE {
@@ -247,13 +247,13 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// A terminal for an output. Its bytes arrive as the script writes them: the person's own terminal turns line ends into its.
-fn open_output(stream: Stream) -> io::Result<(Shown, OutputEnds)> {
+fn open_output(stream: Stream) -> io::Result<(ScriptOutput, OutputEnds)> {
     let (master, script) = pair()?;
     let mut modes = tcgetattr(&script)?;
     modes.output_modes.remove(OutputModes::OPOST);
     tcsetattr(&script, OptionalActions::Now, &modes)?;
     let (display, shims_display) = nix::unistd::pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
-    let shown = Shown { stream, display: display.into(), master: master.try_clone()?, held: None };
+    let shown = ScriptOutput { stream, display: display.into(), master: master.try_clone()?, held: None };
     Ok((shown, OutputEnds { master, script, display: shims_display }))
 }
 

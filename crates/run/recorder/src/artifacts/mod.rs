@@ -74,7 +74,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 }
 
 fn report_failed(slot: &ProcessSlot, name: &str, step: Option<Step>, why: &str) {
-    slot.tell(EventKind::ArtifactFailed, step, &[("name", name), ("why", why)]);
+    slot.record_event(EventKind::ArtifactFailed, step, &[("name", name), ("why", why)]);
 }
 
 fn start_keeper(inner: &Arc<Inner>) -> Result<Keeper, String> {
@@ -110,7 +110,7 @@ impl Inner {
             Ok((hash, size_bytes)) => {
                 let size = size_bytes.to_string();
                 let fields = [("name", name), ("blake3", hash.as_str()), ("size_bytes", size.as_str())];
-                self.slot().tell(EventKind::Artifact, step, &fields);
+                self.slot().record_event(EventKind::Artifact, step, &fields);
             }
             Err(error) => report_failed(self.slot(), name, step, &error.to_string()),
         }
@@ -121,7 +121,7 @@ impl Inner {
         let Some(keeper) = slot.keeper.get().take() else { return };
         if !keeper.close(self.last_save_wait()) {
             let why = "the process exits before all artifacts are copied";
-            slot.tell(EventKind::ArtifactFailed, None, &[("why", why)]);
+            slot.record_event(EventKind::ArtifactFailed, None, &[("why", why)]);
         }
     }
 }

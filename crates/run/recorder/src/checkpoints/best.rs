@@ -30,7 +30,7 @@ impl Inner {
         match *slot.best_value.get() {
             Some((logged, value)) if logged == step => all.push((best, value)),
             _ if once(&slot.reported.best_unknown) => {
-                slot.tell(EventKind::CheckpointBestUnknown, Some(step), &[("metric", best)])
+                slot.record_event(EventKind::CheckpointBestUnknown, Some(step), &[("metric", best)])
             }
             _ => {}
         }

@@ -73,13 +73,13 @@ impl Inner {
         }
         if once(&slot.reported.asked) {
             let fields = [("cadence", &*self.settings.cadence())];
-            slot.tell(EventKind::CheckpointAsked, Some(step), &fields);
+            slot.record_event(EventKind::CheckpointAsked, Some(step), &fields);
         }
         self.note_epochs_lacking(slot, step);
         if !self.has_cadence(slot) && slot.asks_each_step() && once(&slot.reported.default_cadence) {
             let seconds = format!("{:.0}", self.default_interval_seconds(slot));
             let fields = [("interval_seconds", &*seconds)];
-            slot.tell(EventKind::CheckpointDefaultCadence, Some(step), &fields);
+            slot.record_event(EventKind::CheckpointDefaultCadence, Some(step), &fields);
         }
     }
 
@@ -100,7 +100,7 @@ impl Inner {
         }
         let Some(fields) = slot.asks.to_record(is_final) else { return };
         let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
-        slot.tell(EventKind::CheckpointAsks, Some(slot.seen_step()), &fields);
+        slot.record_event(EventKind::CheckpointAsks, Some(slot.seen_step()), &fields);
     }
 
     pub(crate) fn lacks_epochs(&self, slot: &ProcessSlot) -> bool {
@@ -116,7 +116,7 @@ impl Inner {
     /// Records once that the cadence cannot be followed, and what applies instead.
     pub(crate) fn note_epochs_lacking(&self, slot: &ProcessSlot, step: Step) {
         if self.leads() && self.lacks_epochs(slot) && once(&slot.reported.epochs_lacking) {
-            slot.tell(EventKind::CheckpointEpochsUnknown, Some(step), &[]);
+            slot.record_event(EventKind::CheckpointEpochsUnknown, Some(step), &[]);
         }
     }
 

@@ -63,12 +63,12 @@ impl Inner {
         if too_short && once(&slot.reported.cadence_too_short) {
             let fields =
                 [("interval_seconds", &*seconds(cost.interval_seconds)), ("save_seconds", &*save_seconds)];
-            slot.tell(EventKind::CheckpointCadenceTooShort, Some(step), &fields);
+            slot.record_event(EventKind::CheckpointCadenceTooShort, Some(step), &fields);
         }
         let Some(grace) = self.settings.grace_seconds else { return };
         if cost.commit_lag_seconds * SAVE_MARGIN > grace && once(&slot.reported.exceeds_grace) {
             let fields = [("grace_seconds", &*seconds(grace)), ("save_seconds", &*save_seconds)];
-            slot.tell(EventKind::CheckpointExceedsGrace, Some(step), &fields);
+            slot.record_event(EventKind::CheckpointExceedsGrace, Some(step), &fields);
         }
     }
 }

@@ -63,7 +63,7 @@ impl Inner {
     pub(crate) fn stopping(&self, slot: &ProcessSlot) -> bool {
         let at_last_step = self.is_last(slot.seen_step());
         if at_last_step && once(&slot.reported.max_steps) {
-            slot.tell(EventKind::MaxStepsReached, Some(slot.seen_step()), &[]);
+            slot.record_event(EventKind::MaxStepsReached, Some(slot.seen_step()), &[]);
         }
         if let Some(board) = slot.board() {
             return at_last_step || self.stopping_together(slot, board);
@@ -80,9 +80,9 @@ impl Inner {
         let (left, needed) = (text(self.grace_seconds_left()), text(slot.save_seconds()));
         let fields = [("grace_seconds_left", &*left), ("save_seconds", &*needed)];
         let step = Some(slot.seen_step());
-        slot.tell(EventKind::SigtermNoticed, step, &fields);
+        slot.record_event(EventKind::SigtermNoticed, step, &fields);
         if self.settings.checkpoint_root.is_some() && !self.save_fits(slot) {
-            slot.tell(EventKind::CheckpointDoesNotFit, step, &fields);
+            slot.record_event(EventKind::CheckpointDoesNotFit, step, &fields);
         }
     }
 }

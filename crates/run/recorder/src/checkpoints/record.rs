@@ -10,7 +10,7 @@ use trackway_formats::{EventKind, SaveReason};
 use crate::checkpoints::together::is_given_up;
 use crate::process::ProcessSlot;
 use crate::process::inner::Inner;
-use crate::process::pending::Asked;
+use crate::process::pending::CheckpointRequest;
 
 impl Inner {
     pub(crate) fn record_save(
@@ -18,7 +18,7 @@ impl Inner {
         slot: &ProcessSlot,
         step: Step,
         reason: SaveReason,
-        asked: &[Asked],
+        asked: &[CheckpointRequest],
         saved: Result<&Commit, &CheckpointError>,
     ) {
         let outcome = match saved {
@@ -65,7 +65,11 @@ impl Inner {
             Ok(Some(loaded)) if !self.leads() => self.go_on_from(slot, loaded.step),
             Ok(Some(loaded)) => {
                 for fallback in &loaded.fallbacks {
-                    slot.tell(EventKind::CheckpointFallback, fallback.step, &[("why", &fallback.why)]);
+                    slot.record_event(
+                        EventKind::CheckpointFallback,
+                        fallback.step,
+                        &[("why", &fallback.why)],
+                    );
                 }
                 let seconds = (self.clock.monotonic_micros() - started_micros) as f64 / 1e6;
                 slot.segment.get().checkpoint(&CheckpointFrame {
@@ -106,10 +110,10 @@ impl Inner {
     }
 }
 
-fn record_reason(slot: &ProcessSlot, step: Step, reason: SaveReason, asked: &[Asked]) {
+fn record_reason(slot: &ProcessSlot, step: Step, reason: SaveReason, asked: &[CheckpointRequest]) {
     let why: Vec<&str> = asked.iter().map(|asked| &*asked.why).filter(|why| !why.is_empty()).collect();
     let why = why.join("; ");
     let fields = [("reason", reason.as_str()), ("why", &*why)];
     let fields = if why.is_empty() { &fields[..1] } else { &fields[..] };
-    slot.tell(EventKind::CheckpointReason, Some(step), fields);
+    slot.record_event(EventKind::CheckpointReason, Some(step), fields);
 }

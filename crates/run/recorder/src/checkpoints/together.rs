@@ -84,21 +84,21 @@ impl Inner {
         if board.stop_step.is_some() {
             return;
         }
-        let Some((stop, save)) = self.to_tell(slot, board) else { return };
+        let Some((stop, save)) = self.to_announce(slot, board) else { return };
         let grace = self.settings.grace_seconds.map_or(f64::INFINITY, |grace| grace * NOTICE_GRACE_SHARE);
         let ahead = board.steps_ahead(NOTICE_SECONDS.min(grace));
         let reason = save.unwrap_or(SaveReason::End).as_str();
         let notice = Notice { step: step + ahead, save: save.is_some(), stop, reason: reason.to_owned() };
-        if board.notices.tell(&notice).is_ok() {
+        if board.notices.announce(&notice).is_ok() {
             let word = |it: bool| if it { "true" } else { "false" };
             let fields = [("save", word(notice.save)), ("stop", word(stop)), ("reason", reason)];
-            slot.tell(EventKind::StepAnnounced, Some(notice.step), &fields);
+            slot.record_event(EventKind::StepAnnounced, Some(notice.step), &fields);
             self.take_in(slot, board, notice);
         }
     }
 
     /// Whether all ranks are to end, and why they are to save, if there is a reason for either.
-    fn to_tell(&self, slot: &ProcessSlot, board: &Board) -> Option<(bool, Option<SaveReason>)> {
+    fn to_announce(&self, slot: &ProcessSlot, board: &Board) -> Option<(bool, Option<SaveReason>)> {
         let requested = board.notices.stop_requested();
         if requested {
             slot.stop_asked.store(true, Ordering::Relaxed);
@@ -125,7 +125,11 @@ impl Inner {
         if board.asked.is_none_or(|(asked, ..)| asked < notice.step) {
             board.saves.push(notice);
         } else {
-            slot.tell(EventKind::StepAnnouncedTooLate, Some(notice.step), &[("reason", &notice.reason)]);
+            slot.record_event(
+                EventKind::StepAnnouncedTooLate,
+                Some(notice.step),
+                &[("reason", &notice.reason)],
+            );
             slot.decline(notice.step);
         }
     }
@@ -161,7 +165,7 @@ impl Inner {
     /// Records that all ranks abandoned a checkpoint.
     pub(crate) fn record_given_up(&self, slot: &ProcessSlot, step: Step, error: &CheckpointError) {
         if self.leads() && once(&slot.reported.given_up) {
-            slot.tell(EventKind::CheckpointGivenUp, Some(step), &[("why", &error.to_string())]);
+            slot.record_event(EventKind::CheckpointGivenUp, Some(step), &[("why", &error.to_string())]);
         }
     }
 }

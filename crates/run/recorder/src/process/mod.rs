@@ -27,7 +27,7 @@ use crate::process::control::ControlReader;
 use crate::process::epochs::Epochs;
 use crate::process::keeper::Keeper;
 use crate::process::pace::Pace;
-use crate::process::pending::{Asked, Pending};
+use crate::process::pending::{CheckpointRequest, Pending};
 use crate::process::root::Root;
 use crate::rehearsal_plan::LossWatch;
 use crate::segment_writer::SegmentWriter;
@@ -95,7 +95,7 @@ pub(crate) struct ProcessSlot {
     /// How long the last save took until it was committed; negative while none was.
     last_save_micros: AtomicI64,
     /// What is reported only once.
-    pub reported: Reported,
+    pub reported: ReportedOnce,
     /// The last value of the metric that decides which checkpoint is the best, with its step.
     pub best_value: Lock<Option<(Step, f64)>>,
     /// Keys that the script asked about in a rung, and those that are part of it.
@@ -113,7 +113,7 @@ const NO_STEP: Step = Step::MAX;
 
 /// What was reported already.
 #[derive(Default)]
-pub(crate) struct Reported {
+pub(crate) struct ReportedOnce {
     pub sigterm: AtomicBool,
     pub seed: AtomicBool,
     pub max_steps: AtomicBool,
@@ -175,7 +175,7 @@ pub(crate) fn once(reported: &AtomicBool) -> bool {
 pub(crate) struct Control {
     pub reader: Option<ControlReader>,
     pub stops: Vec<u64>,
-    pub checkpoints: Vec<Asked>,
+    pub checkpoints: Vec<CheckpointRequest>,
 }
 
 /// The greatest step that this process reached in the attempt with this folder of records.
@@ -228,7 +228,7 @@ impl ProcessSlot {
             begun_step: AtomicU64::new(0),
             last_saved_micros: AtomicI64::new(now_micros),
             last_save_micros: AtomicI64::new(-1),
-            reported: Reported::default(),
+            reported: ReportedOnce::default(),
             best_value: Lock::new(None),
             rung_keys: AtomicU64::new(0),
             rung_keys_kept: AtomicU64::new(0),
@@ -240,7 +240,7 @@ impl ProcessSlot {
     }
 
     /// Records an event of Trackway.
-    pub fn tell(&self, kind: EventKind, step: Option<Step>, fields: &[(&str, &str)]) {
+    pub fn record_event(&self, kind: EventKind, step: Option<Step>, fields: &[(&str, &str)]) {
         self.segment.get().event(kind.as_str(), step, fields);
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// The loop continues after a resume or a stall.
-    pub fn goes_on(&mut self, now_micros: i64, step: Step) {
+    pub fn continues(&mut self, now_micros: i64, step: Step) {
         self.since = Some((now_micros, step));
     }
 
@@ -22,12 +22,12 @@ impl Pace {
         self.slowdown = None;
     }
 
-    /// A save that ran in the background since [`Pace::goes_on`] is committed.
+    /// A save that ran in the background since [`Pace::continues`] is committed.
     pub fn committed_behind(&mut self, now_micros: i64, step: Step) {
         let during = self.seconds_per_step(now_micros, step);
         self.slowdown =
             during.zip(self.step_seconds).map(|(during, alone)| (1.0 - alone / during).clamp(0.0, 1.0));
-        self.goes_on(now_micros, step);
+        self.continues(now_micros, step);
     }
 
     fn seconds_per_step(&self, now_micros: i64, step: Step) -> Option<f64> {
@@ -46,13 +46,13 @@ mod tests {
     #[test]
     fn slowdown_is_measured_against_undisturbed_steps() {
         let mut pace = Pace::default();
-        pace.goes_on(0, 0);
+        pace.continues(0, 0);
         pace.save_begins(10_000_000, 10);
-        pace.goes_on(10_500_000, 10);
+        pace.continues(10_500_000, 10);
         pace.committed_behind(18_500_000, 14);
         assert_eq!((pace.step_seconds, pace.slowdown), (Some(1.0), Some(0.5)));
         pace.save_begins(18_500_000, 14);
-        pace.goes_on(19_000_000, 14);
+        pace.continues(19_000_000, 14);
         pace.committed_behind(19_100_000, 14);
         assert_eq!((pace.step_seconds, pace.slowdown), (Some(1.0), None), "no step was made meanwhile");
     }

@@ -2,7 +2,7 @@ use trackway_formats::SaveReason;
 
 /// A checkpoint that a line of the control file requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct CheckpointRequest {
     pub id: u64,
     pub reason: SaveReason,
     /// By whom and why.
@@ -13,7 +13,7 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub reason: SaveReason,
-    pub asked: Vec<Asked>,
+    pub asked: Vec<CheckpointRequest>,
     pub began_micros: i64,
     pub interval_seconds: f64,
 }

@@ -21,12 +21,12 @@ use crate::values::hashed::digest;
 pub const DIGESTS_MAX: usize = 8 << 20;
 
 /// Which of the rows that were read, in their order, equal an earlier one.
-pub(super) struct Found {
+pub(super) struct DuplicateRows {
     bits: Bits,
     pub(super) readings: u64,
 }
 
-impl Found {
+impl DuplicateRows {
     pub(super) fn is_duplicate(&self, row: u64) -> bool {
         self.bits.get(row)
     }
@@ -37,7 +37,7 @@ pub(super) fn find(
     source: &mut Source,
     judge: &Judge,
     watch: &PassObserver<'_>,
-) -> Result<Found, CleanError> {
+) -> Result<DuplicateRows, CleanError> {
     find_within(source, judge, DIGESTS_MAX, watch)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn find_within(
     judge: &Judge,
     digests_max: usize,
     watch: &PassObserver<'_>,
-) -> Result<Found, CleanError> {
+) -> Result<DuplicateRows, CleanError> {
     let make = |part: u64, parts: u64| {
         move |source: &Source| Finder {
             judge,
@@ -62,7 +62,7 @@ pub(super) fn find_within(
         }
     };
     let (first, _) = scan(source, &make(0, 1), watch)?;
-    let (mut found, parts) = (Found { bits: first.done()?, readings: 1 }, first.parts);
+    let (mut found, parts) = (DuplicateRows { bits: first.done()?, readings: 1 }, first.parts);
     for part in 1..parts {
         let (more, _) = scan(source, &make(part, parts), watch)?;
         found.bits.add(&more.done()?);

@@ -7,7 +7,7 @@ use trackway_tables::read::{Chunk, Source};
 use trackway_tables::{Column, ColumnType, DataError};
 
 use super::{CleanError, CleanPlan};
-use crate::schema::{ColumnRules, Compiled, RowRule, Schema};
+use crate::schema::{ColumnRules, CompiledRules, RowRule, Schema};
 
 /// The rules of single rows.
 pub(super) struct Judge {
@@ -21,7 +21,7 @@ pub(super) struct Judge {
 
 struct RuledColumn {
     name: String,
-    compiled: Compiled,
+    compiled: CompiledRules,
     /// A row without a value breaks a rule.
     must_have_value: bool,
 }
@@ -63,7 +63,7 @@ impl Judge {
             self.not_applied.extend(of_several_rows(rules));
             self.columns.push(RuledColumn {
                 name: rules.name.clone(),
-                compiled: Compiled::of(rules)?,
+                compiled: CompiledRules::of(rules)?,
                 must_have_value: rules.null_share_max == Some(0.0),
             });
         }

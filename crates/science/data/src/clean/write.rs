@@ -13,7 +13,7 @@ use trackway_tables::pass::{Pass, PassObserver, scan};
 use trackway_tables::read::{Chunk, RejectedRow, Source};
 use trackway_tables::write::{Forms, TableFile, TableFormat, WriteError, fitted};
 
-use super::duplicates::Found;
+use super::duplicates::DuplicateRows;
 use super::judge::{Judge, Reasons};
 use super::protect::{HashKey, Protection};
 use super::{Account, CleanError, CleanPlan, Duplicates, ReasonCount, reason_of};
@@ -22,7 +22,7 @@ pub(super) fn write(
     mut source: Source,
     judge: &Judge,
     plan: &CleanPlan<'_>,
-    found: &Found,
+    found: &DuplicateRows,
     watch: &PassObserver<'_>,
 ) -> Result<Account, CleanError> {
     let files: Vec<String> = source.files().iter().map(|file| file.path.clone()).collect();
@@ -101,14 +101,14 @@ fn quarantine_schema() -> Arc<Schema> {
 struct Pending<'b, 'w> {
     judge: &'b Judge,
     forms: &'b Forms,
-    waiting: Vec<Judged>,
+    waiting: Vec<CheckedRows>,
     rejected: Vec<RejectedRow>,
     failed: Option<String>,
     writer: &'b Mutex<Writer<'w>>,
 }
 
 /// Rows, and those of them that are set aside, each with its place.
-struct Judged {
+struct CheckedRows {
     /// As they were read.
     typed: RecordBatch,
     /// As they are in the file.
@@ -127,7 +127,7 @@ impl Pass for Pending<'_, '_> {
             Ok(reasons) => {
                 let place = |row: &usize| (*row, (chunk.file, chunk.place(*row).row));
                 let places = reasons.keys().map(place).collect();
-                self.waiting.push(Judged {
+                self.waiting.push(CheckedRows {
                     typed: chunk.batch.clone(),
                     originals: chunk.originals().clone(),
                     cells: self.forms.cells(chunk),
@@ -168,7 +168,7 @@ struct Writer<'w> {
     names: Vec<String>,
     files: &'w [String],
     plan: &'w CleanPlan<'w>,
-    found: &'w Found,
+    found: &'w DuplicateRows,
     /// Of all files, from the first batch.
     schema: Option<Arc<Schema>>,
     out: Option<TableFile>,
@@ -178,7 +178,7 @@ struct Writer<'w> {
 }
 
 /// A row of the quarantine.
-struct SetAside {
+struct QuarantineRow {
     file: usize,
     row: u64,
     reason: String,
@@ -188,7 +188,7 @@ struct SetAside {
 impl Writer<'_> {
     fn take(
         &mut self,
-        judged: Vec<Judged>,
+        judged: Vec<CheckedRows>,
         rejected: Vec<RejectedRow>,
         failed: Option<String>,
     ) -> Result<(), CleanError> {
@@ -199,7 +199,7 @@ impl Writer<'_> {
         self.unreadable(rejected)
     }
 
-    fn rows(&mut self, judged: &Judged) -> Result<(), CleanError> {
+    fn rows(&mut self, judged: &CheckedRows) -> Result<(), CleanError> {
         let rows = judged.cells.num_rows();
         let first = self.counts.rows_read;
         self.counts.rows_read += rows as u64;
@@ -217,10 +217,8 @@ impl Writer<'_> {
                 }
             }
         }
-        let content = |error: ArrowError| WriteError::Content {
-            path: self.plan.out.clone(),
-            message: error.to_string(),
-        };
+        let content =
+            |error: ArrowError| WriteError::Content { path: self.plan.out.clone(), source: error.into() };
         let schema = Arc::clone(self.schema.get_or_insert_with(|| self.forms.schema(&judged.cells)));
         let cells = fitted(&judged.cells, &schema).map_err(content)?;
         let cells = self.protected(&cells, judged).map_err(content)?;
@@ -240,7 +238,7 @@ impl Writer<'_> {
             for rule in &rules {
                 *self.counts.reasons.entry(rule.clone()).or_default() += 1;
             }
-            set_aside.push(SetAside { file, row: line, reason: rules.join("; "), record: Some(record) });
+            set_aside.push(QuarantineRow { file, row: line, reason: rules.join("; "), record: Some(record) });
         }
         self.counts.quarantined += set_aside.len() as u64;
         self.set_aside(&set_aside)
@@ -249,7 +247,7 @@ impl Writer<'_> {
     fn unreadable(&mut self, rejected: Vec<RejectedRow>) -> Result<(), CleanError> {
         // A row that cannot be read has no columns, so that what is personal in it is not known.
         let is_protected = !self.plan.protected.is_empty();
-        let row = |rejected: RejectedRow| SetAside {
+        let row = |rejected: RejectedRow| QuarantineRow {
             file: rejected.place.file,
             row: rejected.place.row,
             reason: format!("{}: {}", reason_of(rejected.kind), rejected.detail),
@@ -260,15 +258,15 @@ impl Writer<'_> {
         }
         self.counts.unreadable += rejected.len() as u64;
         self.counts.quarantined += rejected.len() as u64;
-        let rows: Vec<SetAside> = rejected.into_iter().map(row).collect();
+        let rows: Vec<QuarantineRow> = rejected.into_iter().map(row).collect();
         self.set_aside(&rows)
     }
 
-    fn set_aside(&mut self, rows: &[SetAside]) -> Result<(), CleanError> {
+    fn set_aside(&mut self, rows: &[QuarantineRow]) -> Result<(), CleanError> {
         if rows.is_empty() {
             return Ok(());
         }
-        let texts = |text: fn(&SetAside) -> Option<&str>| -> ArrayRef {
+        let texts = |text: fn(&QuarantineRow) -> Option<&str>| -> ArrayRef {
             Arc::new(rows.iter().map(text).collect::<StringArray>())
         };
         let files = rows.iter().map(|row| self.files.get(row.file).map(String::as_str));
@@ -284,7 +282,7 @@ impl Writer<'_> {
     }
 
     /// The columns that are written, those with personal data as they may be.
-    fn protected(&self, cells: &RecordBatch, judged: &Judged) -> Result<RecordBatch, ArrowError> {
+    fn protected(&self, cells: &RecordBatch, judged: &CheckedRows) -> Result<RecordBatch, ArrowError> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         let schema = cells.schema();
         let each = cells.columns().iter().zip(schema.fields()).zip(&self.protections);

@@ -8,7 +8,7 @@ use trackway_statistics::{
 };
 use trackway_tables::profile::{ColumnProfile, Value, ValueCount};
 
-use super::distance::Judged;
+use super::distance::ComparedDistance;
 use super::{
     CRAMERS_V_MIN, Distances, DriftTest, FEW_CELLS_MAX, JENSEN_SHANNON_MIN, L_INFINITY_MIN,
     SMALL_SAMPLE_ROWS, UnknownValues, unknown,
@@ -121,7 +121,7 @@ fn key(value: &Value) -> String {
     }
 }
 
-pub(super) fn judge(cells: &Cells, seed: u64) -> Judged {
+pub(super) fn judge(cells: &Cells, seed: u64) -> ComparedDistance {
     let (before, after) = (&cells.before, &cells.after);
     let (reference_rows, current_rows) = (before.iter().sum::<f64>(), after.iter().sum::<f64>());
     let effective_rows = reference_rows * current_rows / (reference_rows + current_rows);
@@ -152,7 +152,7 @@ pub(super) fn judge(cells: &Cells, seed: u64) -> Judged {
     let p_value = chi_square(&table(before, after)).map_or(1.0, |found| found.p_value);
     // A constant reference makes no noise, and its samples have no distance.
     let noise = if noise.is_nan() { 0.0 } else { noise };
-    Judged { test, statistic: distance(before, after), effect_min, noise, p_value, distances }
+    ComparedDistance { test, statistic: distance(before, after), effect_min, noise, p_value, distances }
 }
 
 fn table(before: &[f64], after: &[f64]) -> Table {

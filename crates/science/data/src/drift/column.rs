@@ -7,7 +7,7 @@ use trackway_statistics::{Table, chi_square};
 use trackway_tables::profile::{ColumnProfile, ValueCount, hidden};
 
 use super::cells::{self, Cells};
-use super::distance::Judged;
+use super::distance::ComparedDistance;
 use super::{CATEGORY_VALUES_MAX, MISSING_SHARE_MIN, number, unknown};
 use crate::values::hashed::digest;
 
@@ -74,7 +74,7 @@ fn not_comparable(column: &ColumnProfile, is_number: bool) -> SetApart {
 /// One side has no values: nothing is known of how they changed, only that they are missing.
 fn without_values(before: &ColumnProfile, after: &ColumnProfile, role: Role) -> ColumnDrift {
     let missing = missing(before, after);
-    let judged = Judged {
+    let judged = ComparedDistance {
         test: DriftTest::MissingFraction,
         statistic: (missing.current_fraction - missing.reference_fraction).abs(),
         effect_min: MISSING_SHARE_MIN,
@@ -85,7 +85,7 @@ fn without_values(before: &ColumnProfile, after: &ColumnProfile, role: Role) -> 
     of(before, after, role, judged)
 }
 
-fn of(before: &ColumnProfile, after: &ColumnProfile, role: Role, judged: Judged) -> ColumnDrift {
+fn of(before: &ColumnProfile, after: &ColumnProfile, role: Role, judged: ComparedDistance) -> ColumnDrift {
     ColumnDrift {
         name: before.name.clone(),
         role,

@@ -3,7 +3,7 @@
 use trackway_results::drift::{Distances, DriftTest};
 
 /// A distance with what it is compared to.
-pub(super) struct Judged {
+pub(super) struct ComparedDistance {
     pub(super) test: DriftTest,
     pub(super) statistic: f64,
     pub(super) effect_min: f64,

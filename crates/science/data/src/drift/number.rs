@@ -8,7 +8,7 @@ use trackway_statistics::{
 use trackway_tables::profile::{Moments, Quantiles};
 
 use super::cells::{NOISE_QUANTILE, NOISE_ROUNDS};
-use super::distance::Judged;
+use super::distance::ComparedDistance;
 use super::{Distances, DriftTest, KOLMOGOROV_SMIRNOV_MIN, LARGE_SAMPLE_ROWS, WASSERSTEIN_MIN};
 
 /// Bins with equal fractions of the reference, for the distances over cells.
@@ -18,7 +18,11 @@ const NOISE_BINS: usize = 100;
 /// Kolmogorov's distribution at 99 %: the distance of two samples times the root of their effective size.
 const KOLMOGOROV_99: f64 = 1.628;
 
-pub(super) fn judge((before, moments): (&Quantiles, Moments), after: &Quantiles, seed: u64) -> Judged {
+pub(super) fn judge(
+    (before, moments): (&Quantiles, Moments),
+    after: &Quantiles,
+    seed: u64,
+) -> ComparedDistance {
     let (reference_rows, current_rows) = (before.count() as f64, after.count() as f64);
     let effective_rows = reference_rows * current_rows / (reference_rows + current_rows);
     let (one, other) = (sample(before), sample(after));
@@ -48,7 +52,7 @@ pub(super) fn judge((before, moments): (&Quantiles, Moments), after: &Quantiles,
         let noise = KOLMOGOROV_99 / effective_rows.sqrt() + sketched;
         (DriftTest::KolmogorovSmirnov, kolmogorov_smirnov, KOLMOGOROV_SMIRNOV_MIN, noise)
     };
-    Judged { test, statistic, effect_min, noise, p_value, distances }
+    ComparedDistance { test, statistic, effect_min, noise, p_value, distances }
 }
 
 fn sample(quantiles: &Quantiles) -> WeightedSample {

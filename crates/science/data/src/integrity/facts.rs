@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
-use trackway_tables::merge::{Found, merge_option};
+use trackway_tables::merge::{CountedExamples, merge_option};
 use trackway_tables::pass::Pass;
 use trackway_tables::personal::PersonalCounts;
 use trackway_tables::read::{Chunk, Place, Source, Texts};
@@ -14,7 +14,7 @@ use super::groups::{Grouping, Labels};
 use super::placeholders::Placeholders;
 use super::repeats::{RowKinds, Thinning};
 use super::zeros::ZeroRows;
-use super::{Reading, masked};
+use super::{ColumnRoles, masked};
 use crate::leakage::DuplicateCounts;
 use crate::values::hashed::{AlreadyHashed, scrambled};
 use crate::values::rows::RowHashes;
@@ -66,10 +66,10 @@ pub(super) struct ColumnFacts {
     /// What is left of it once all rows were read.
     recoding: Option<(usize, u64)>,
     /// Strings by [`TextKind`].
-    pub(super) kinds: [Found<(Place, String)>; 4],
+    pub(super) kinds: [CountedExamples<(Place, String)>; 4],
     /// Rows that are NaN, and infinite ones.
-    pub(super) nan: Found<Place>,
-    pub(super) infinite: Found<Place>,
+    pub(super) nan: CountedExamples<Place>,
+    pub(super) infinite: CountedExamples<Place>,
     pub(super) placeholders: Placeholders,
     pub(super) personal: PersonalCounts,
     /// Of numbers.
@@ -242,7 +242,7 @@ pub(super) struct RowColumns {
 }
 
 impl RowColumns {
-    pub(super) fn of(source: &Source, reading: Reading<'_>) -> Self {
+    pub(super) fn of(source: &Source, reading: ColumnRoles<'_>) -> Self {
         let ignored = &reading.roles.ignored;
         let counts = |name: &String| Some(name.as_str()) != reading.label() && !ignored.contains(name);
         let each = || source.columns().iter().map(|column| &column.name);
@@ -263,7 +263,7 @@ impl RowColumns {
 pub(super) struct TableFacts {
     pub(super) columns: Vec<ColumnFacts>,
     /// Rows without any value.
-    pub(super) empty: Found<Place>,
+    pub(super) empty: CountedExamples<Place>,
     pub(super) groupings: Vec<Grouping>,
     pub(super) label: Option<usize>,
     pub(super) row_columns: RowColumns,
@@ -273,7 +273,7 @@ pub(super) struct TableFacts {
 }
 
 impl TableFacts {
-    pub(super) fn new(source: &Source, reading: Reading<'_>, thinned: &Thinnings) -> Self {
+    pub(super) fn new(source: &Source, reading: ColumnRoles<'_>, thinned: &Thinnings) -> Self {
         let find = |name: &str| source.columns().iter().position(|column| column.name == name);
         let groups: Vec<usize> = reading.roles.group_by.iter().filter_map(|name| find(name)).collect();
         let label = reading.label().and_then(find);
@@ -282,7 +282,7 @@ impl TableFacts {
         let kinds = |thinned: &Thinning| RowKinds::new(thinned, label.is_some());
         Self {
             columns: names.map(|name| ColumnFacts::new(reading.identifiers.contains(name))).collect(),
-            empty: Found::default(),
+            empty: CountedExamples::default(),
             groupings: Grouping::all(&groups),
             label,
             rows: kinds(&thinned.rows),

@@ -95,13 +95,13 @@ pub struct TableRoles {
 
 /// How a table is read.
 #[derive(Debug, Clone, Copy)]
-struct Reading<'r> {
+struct ColumnRoles<'r> {
     roles: &'r TableRoles,
     /// Columns that name rows, which do not count when rows are compared: see [`crate::values::identifier`].
     identifiers: &'r [String],
 }
 
-impl Reading<'_> {
+impl ColumnRoles<'_> {
     fn label(&self) -> Option<&str> {
         self.roles.label.as_deref()
     }
@@ -125,7 +125,7 @@ impl TableEvidence {
         let known: Vec<&str> = roles.label.iter().chain(&roles.ignored).map(String::as_str).collect();
         let mut identifiers = identifier::candidates(source, &known);
         loop {
-            let reading = Reading { roles, identifiers: &identifiers };
+            let reading = ColumnRoles { roles, identifiers: &identifiers };
             let read = match is_wide(source, watch) {
                 true => wide::gather(source, reading, watch)?,
                 false => at_once(source, reading, watch)?,
@@ -139,7 +139,7 @@ impl TableEvidence {
         }
     }
 
-    fn of(source: &Source, reading: Reading<'_>, (profiler, facts, coverage): Read) -> Self {
+    fn of(source: &Source, reading: ColumnRoles<'_>, (profiler, facts, coverage): TableReading) -> Self {
         let mut profile = profiler.into_profile();
         profile.rows_rejected = coverage.rows_rejected;
         let TableRoles { label, ignored, .. } = reading.roles.clone();
@@ -191,10 +191,14 @@ impl TableEvidence {
 }
 
 /// What came of reading a table.
-type Read = (Profiler, TableFacts, Coverage);
+type TableReading = (Profiler, TableFacts, Coverage);
 
 /// Reads a table with all its columns at the same time.
-fn at_once(source: &mut Source, reading: Reading<'_>, watch: &PassObserver<'_>) -> Result<Read, DataError> {
+fn at_once(
+    source: &mut Source,
+    reading: ColumnRoles<'_>,
+    watch: &PassObserver<'_>,
+) -> Result<TableReading, DataError> {
     let thinned = facts::Thinnings::default();
     let make = |source: &Source| (Profiler::new(source, None), TableFacts::new(source, reading, &thinned));
     let ((profiler, facts), coverage) = scan(source, &make, watch)?;

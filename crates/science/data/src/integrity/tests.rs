@@ -584,7 +584,7 @@ fn columns_in_groups_tell_the_same() {
     writer.close().unwrap();
     let spec = DataSpec { path: "a.parquet".into(), ..DataSpec::default() };
     let roles = roles(Some("label"), &["city"]);
-    let reading = Reading { roles: &roles, identifiers: &[] };
+    let reading = ColumnRoles { roles: &roles, identifiers: &[] };
     let [together, in_groups] = [at_once, wide::gather].map(|gather| {
         let mut source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
         let read = gather(&mut source, reading, &UNWATCHED).unwrap();

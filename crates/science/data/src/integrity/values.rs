@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
-use trackway_tables::merge::Found;
+use trackway_tables::merge::CountedExamples;
 use trackway_tables::profile::ColumnProfile;
 use trackway_tables::read::{Place, RejectKind};
 use trackway_tables::{ColumnType, DataError};
@@ -99,7 +99,7 @@ fn not_finite(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFa
         ("values.nan", "NaN", column.nan_count(), &facts.nan),
         ("values.infinite", "infinite", infinite, &facts.infinite),
     ];
-    let finding = |(kind, what, count, facts): &(&str, &str, u64, &Found<Place>)| {
+    let finding = |(kind, what, count, facts): &(&str, &str, u64, &CountedExamples<Place>)| {
         let share = percent(*count as f64 / column.rows.max(1) as f64);
         let message = format!("`{}` is {what} in {count} of {} rows ({share})", column.name, column.rows);
         let action = "fill them in, drop the rows, or make them missing: one in a batch makes the loss NaN";

@@ -4,16 +4,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trackway_tables::DataError;
-use trackway_tables::merge::Found;
+use trackway_tables::merge::CountedExamples;
 use trackway_tables::pass::{Pass, PassObserver, scan};
 use trackway_tables::profile::Sampling;
-use trackway_tables::profile::wide::{Beside, scan_beside};
+use trackway_tables::profile::wide::{GroupObserver, scan_beside};
 use trackway_tables::read::{Chunk, Place, Source};
 
 use super::facts::{ColumnFacts, RowColumns, TableFacts, Thinnings, marks};
 use super::groups::Grouping;
 use super::repeats::{RowCounts, RowKinds, Thinning};
-use super::{Read, Reading};
+use super::{ColumnRoles, TableReading};
 use crate::values::hashed::scrambled;
 use crate::values::rows::RowHashes;
 
@@ -48,11 +48,11 @@ impl Rows {
         let begin = self.features.len();
         for row in 0..chunk.batch.num_rows() {
             let place = chunk.place(row);
-            let goes_on = self.stretches.last().is_some_and(|last| {
+            let continues = self.stretches.last().is_some_and(|last| {
                 last.first.file == place.file
                     && last.first.row + (begin + row - last.before) as u64 == place.row
             });
-            if !goes_on {
+            if !continues {
                 self.stretches.push(Stretch { before: begin + row, first: place });
             }
         }
@@ -169,9 +169,9 @@ struct Gathering {
     rows: Mutex<Rows>,
 }
 
-impl Beside for Gathering {
+impl GroupObserver for Gathering {
     type Pass = GroupFacts;
-    type Found = Vec<ColumnFacts>;
+    type GroupResult = Vec<ColumnFacts>;
 
     fn begin(&self, columns: &[usize], _: &Source) -> GroupFacts {
         GroupFacts {
@@ -193,9 +193,9 @@ impl Beside for Gathering {
 /// Reads a table of very many columns.
 pub(super) fn gather(
     source: &mut Source,
-    reading: Reading<'_>,
+    reading: ColumnRoles<'_>,
     watch: &PassObserver<'_>,
-) -> Result<Read, DataError> {
+) -> Result<TableReading, DataError> {
     if source.rows().is_none_or(|rows| rows > ROWS_MAX) {
         // One after the other, facts and profile take the memory of the larger one.
         let thinned = Thinnings::default();
@@ -211,7 +211,7 @@ pub(super) fn gather(
         Gathering { label, row_columns: Arc::clone(&row_columns), identifiers, rows: Mutex::default() };
     let (profiler, found, coverage) = scan_beside(source, (None, Sampling::None), &gathering, watch)?;
     let rows = gathering.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut empty = Found::default();
+    let mut empty = CountedExamples::default();
     let unfilled = (0..rows.filled.len()).filter(|row| !rows.filled[*row]);
     unfilled.for_each(|row| empty.add(1, || rows.place(row)));
     let facts = TableFacts {
@@ -232,7 +232,7 @@ pub(super) fn gather(
 /// Groups are of few columns, which are read by themselves.
 fn groupings(
     source: &Source,
-    reading: Reading<'_>,
+    reading: ColumnRoles<'_>,
     watch: &PassObserver<'_>,
 ) -> Result<Vec<Grouping>, DataError> {
     let group_by = &reading.roles.group_by;
@@ -244,7 +244,7 @@ fn groupings(
     columns.sort_unstable();
     columns.dedup();
     let thinned = Thinnings::default();
-    let reading = Reading { identifiers: &[], ..reading };
+    let reading = ColumnRoles { identifiers: &[], ..reading };
     let make = |source: &Source| TableFacts::new(source, reading, &thinned);
     let (facts, _) = scan(&mut source.only(&columns), &make, watch)?;
     let mut groupings = facts.groupings;

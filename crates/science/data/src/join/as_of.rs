@@ -17,7 +17,7 @@ use trackway_tables::read::{Chunk, Source};
 use trackway_tables::write::{Forms, TableFile, TableFormat, fitted, schema_of};
 
 use super::keys::{Keys, Times};
-use super::right::{Right, Written};
+use super::right::{Right, WrittenCells};
 use super::{JoinError, content, kinds, settled};
 
 /// Behind the name of a right column whose name a left column has.
@@ -66,7 +66,7 @@ pub fn as_of(
     let right_names: Vec<String> = right.columns().iter().map(|column| column.name.clone()).collect();
     let (left_forms, right_forms) = (Forms::of(&left, format), Forms::of(&right, format));
     let needed = [right_keys.places(), &[right_times.place()]].concat();
-    let written = Written { forms: &right_forms, needed: &needed };
+    let written = WrittenCells { forms: &right_forms, needed: &needed };
     let held = Right::read(&mut right, "right", Some(written), watch)?;
     let history = History::of(&held, &right_keys, right_times)?;
     let kept: Vec<usize> =
@@ -84,14 +84,7 @@ pub fn as_of(
             .iter()
             .filter_map(|place| cells.map(|cells| ArrayRef::clone(cells.column(*place))))
             .collect(),
-        fields: kept
-            .iter()
-            .zip(&names)
-            .filter_map(|(place, name)| {
-                let field = cells.map(|cells| Field::clone(cells.schema_ref().field(*place)));
-                Some(field?.with_name(name).with_nullable(true))
-            })
-            .collect(),
+        fields: cells.map(|cells| fields_of(cells, &kept, &names)).unwrap_or_default(),
         history: &history,
     };
     let writer = Mutex::new(Writer { out: None, schema: None, failure: None });
@@ -104,14 +97,7 @@ pub fn as_of(
     };
     let (Joined { counts, .. }, coverage) = scan(&mut left, &make, watch)?;
     let writer = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some(error) = writer.failure {
-        return Err(error);
-    }
-    match writer.out {
-        Some(out) => out,
-        None => TableFile::by_extension(&plan.out, &join.empty_schema(&left, &names))?,
-    }
-    .finish()?;
+    writer.finish(|| Ok(TableFile::by_extension(&plan.out, &join.empty_schema(&left, &names))?))?;
     let reading = [left.reading(), right.reading()].concat();
     Ok(AsOfReport {
         left_rows: coverage.rows_read,
@@ -132,6 +118,12 @@ pub fn as_of(
             .collect(),
         reading,
     })
+}
+
+/// The fields of right columns in the result: a left row may have no right one.
+fn fields_of(cells: &RecordBatch, kept: &[usize], names: &[String]) -> Vec<Field> {
+    let field = |place: usize| Field::clone(cells.schema_ref().field(place));
+    kept.iter().zip(names).map(|(place, name)| field(*place).with_name(name).with_nullable(true)).collect()
 }
 
 /// The times of both sides, which must be of one kind.
@@ -336,6 +328,18 @@ struct Writer {
     failure: Option<JoinError>,
 }
 
+impl Writer {
+    /// Completes the file; without rows it is `empty`.
+    fn finish(self, empty: impl FnOnce() -> Result<TableFile, JoinError>) -> Result<(), JoinError> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        let out = self.out.map_or_else(empty, Ok)?;
+        out.finish()?;
+        Ok(())
+    }
+}
+
 /// Joined rows of a unit, until they are merged, in the order of the rows, and with that written.
 struct Joined<'b, 'j> {
     join: &'b Join<'j>,
@@ -372,7 +376,7 @@ impl Pass for Joined<'_, '_> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if writer.failure.is_none() {
             let written = match later.failed {
-                Some(why) => Err(JoinError::Content(why)),
+                Some(why) => Err(JoinError::Content(why.into())),
                 None => self.write(&mut writer, &later.waiting),
             };
             writer.failure = written.err();

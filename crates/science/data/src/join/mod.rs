@@ -3,6 +3,7 @@
 //!
 //! The right side is held in memory, up to [`RIGHT_BYTES_MAX`]; the left side is streamed.
 
+use trackway_core::BoxError;
 use trackway_tables::pass::{PassObserver, scan};
 use trackway_tables::read::{Source, agree};
 use trackway_tables::write::WriteError;
@@ -42,7 +43,7 @@ pub enum JoinError {
     #[error("the result would have two columns `{0}`: rename one of them")]
     TwoColumns(String),
     #[error("cannot join: {0}")]
-    Content(String),
+    Content(#[source] BoxError),
 }
 
 /// The sources with the types that all their rows need, so that no later reading begins again, and with one type of each key
@@ -67,7 +68,7 @@ fn settled(
 }
 
 fn content(error: arrow::error::ArrowError) -> JoinError {
-    JoinError::Content(error.to_string())
+    JoinError::Content(error.into())
 }
 
 /// The types of a source's columns.

@@ -25,7 +25,7 @@ pub(super) struct Right {
 
 /// The cells of a source that keeps its originals, and the columns that are needed as they were read.
 #[derive(Clone, Copy)]
-pub(super) struct Written<'w> {
+pub(super) struct WrittenCells<'w> {
     pub(super) forms: &'w Forms,
     pub(super) needed: &'w [usize],
 }
@@ -35,10 +35,10 @@ impl Right {
     pub(super) fn read(
         source: &mut Source,
         side: &'static str,
-        written: Option<Written<'_>>,
+        written: Option<WrittenCells<'_>>,
         watch: &PassObserver<'_>,
     ) -> Result<Self, JoinError> {
-        let make = |source: &Source| Gathered {
+        let make = |source: &Source| GatheredBatches {
             kinds: kinds(source),
             written,
             typed: Vec::new(),
@@ -48,7 +48,7 @@ impl Right {
         };
         let (gathered, coverage) = scan(source, &make, watch)?;
         if let Some(why) = gathered.failed {
-            return Err(JoinError::Content(why));
+            return Err(JoinError::Content(why.into()));
         }
         if gathered.bytes > RIGHT_BYTES_MAX {
             return Err(JoinError::TooLarge { side });
@@ -84,21 +84,21 @@ fn whole(batches: &[RecordBatch]) -> Result<RecordBatch, ArrowError> {
 }
 
 /// Batches in the order of the rows, until there are too many.
-struct Gathered<'w> {
+struct GatheredBatches<'w> {
     kinds: Vec<ColumnType>,
-    written: Option<Written<'w>>,
+    written: Option<WrittenCells<'w>>,
     typed: Vec<RecordBatch>,
     cells: Vec<RecordBatch>,
     bytes: usize,
     failed: Option<String>,
 }
 
-impl Gathered<'_> {
+impl GatheredBatches<'_> {
     fn add(&mut self, chunk: &Chunk) -> Result<(), ArrowError> {
         let typed = fitted(&chunk.batch, &schema_of(&chunk.batch, &self.kinds))?;
         let typed = match self.written {
             None => typed,
-            Some(Written { forms, needed }) => {
+            Some(WrittenCells { forms, needed }) => {
                 let cells = forms.cells(chunk);
                 let cells = fitted(&cells, &forms.schema(&cells))?;
                 self.bytes += cells.get_array_memory_size();
@@ -126,7 +126,7 @@ fn only(batch: &RecordBatch, places: &[usize]) -> Result<RecordBatch, ArrowError
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }
 
-impl Pass for Gathered<'_> {
+impl Pass for GatheredBatches<'_> {
     fn observe(&mut self, chunk: &Chunk) {
         if let Err(error) = self.add(chunk) {
             self.failed = self.failed.take().or(Some(error.to_string()));

@@ -38,25 +38,10 @@ pub fn skew(
     let shared: Vec<String> = train.columns().iter().map(|column| column.name.clone()).collect();
     let (mut train, mut serve) = settled(train, serve, &shared, watch)?;
     let [train_keys, serve_keys] = Keys::of(&train, &serve, &plan.on)?;
-    let names = |source: &Source, other: &Source| -> Vec<String> {
-        let is_lost = |name: &&String| other.columns().iter().all(|column| column.name != **name);
-        source.columns().iter().map(|column| &column.name).filter(is_lost).cloned().collect()
-    };
-    let (columns_only_in_train, columns_only_in_serve) = (names(&train, &serve), names(&serve, &train));
+    let (columns_only_in_train, columns_only_in_serve) = (only_in(&train, &serve), only_in(&serve, &train));
     let held = Right::read(&mut serve, "serving", None, watch)?;
     let known = by_key(&serve_keys.digests(&held.columns, held.rows).map_err(content)?);
-    let (mut pairs, mut not_compared) = (Vec::new(), Vec::new());
-    for (place, column) in
-        train.columns().iter().enumerate().filter(|(place, _)| !train_keys.places().contains(place))
-    {
-        let Some(there) = serve.columns().iter().position(|other| other.name == column.name) else {
-            continue;
-        };
-        match common_type(column.kind, serve.columns()[there].kind) {
-            Some(common) => pairs.push(Pair { name: column.name.clone(), place, there, common }),
-            None => not_compared.push(column.name.clone()),
-        }
-    }
+    let (pairs, not_compared) = pairs_of(&train, &serve, &train_keys);
     let comparison = SkewComparison {
         plan,
         keys: train_keys,
@@ -66,10 +51,10 @@ pub fn skew(
         known: &known,
     };
     let make =
-        |_: &Source| Compared { comparison: &comparison, counts: Counts::new(pairs.len()), failed: None };
+        |_: &Source| SkewPass { comparison: &comparison, counts: Counts::new(pairs.len()), failed: None };
     let (compared, coverage) = scan(&mut train, &make, watch)?;
     if let Some(why) = compared.failed {
-        return Err(JoinError::Content(why));
+        return Err(JoinError::Content(why.into()));
     }
     let counts = compared.counts;
     let column = |(pair, it): (&Pair, &ColumnCounts)| {
@@ -100,6 +85,28 @@ pub fn skew(
         not_compared,
         reading: [train.reading(), serve.reading()].concat(),
     })
+}
+
+/// The columns that the other source does not have.
+fn only_in(source: &Source, other: &Source) -> Vec<String> {
+    let is_lost = |name: &&String| other.columns().iter().all(|column| column.name != **name);
+    source.columns().iter().map(|column| &column.name).filter(is_lost).cloned().collect()
+}
+
+/// The columns that are compared, and the names of those whose types have nothing in common.
+fn pairs_of(train: &Source, serve: &Source, keys: &Keys) -> (Vec<Pair>, Vec<String>) {
+    let (mut pairs, mut not_compared) = (Vec::new(), Vec::new());
+    let columns = train.columns().iter().enumerate();
+    for (place, column) in columns.filter(|(place, _)| !keys.places().contains(place)) {
+        let Some(there) = serve.columns().iter().position(|other| other.name == column.name) else {
+            continue;
+        };
+        match common_type(column.kind, serve.columns()[there].kind) {
+            Some(common) => pairs.push(Pair { name: column.name.clone(), place, there, common }),
+            None => not_compared.push(column.name.clone()),
+        }
+    }
+    (pairs, not_compared)
 }
 
 /// The row of each key; `None` for a key that occurs several times.
@@ -151,7 +158,7 @@ impl Counts {
     }
 }
 
-struct Compared<'c> {
+struct SkewPass<'c> {
     comparison: &'c SkewComparison<'c>,
     counts: Counts,
     failed: Option<String>,
@@ -224,7 +231,7 @@ fn compare(one: &ArrayRef, other: &ArrayRef, counts: &mut ColumnCounts) -> Resul
     Ok(())
 }
 
-impl Pass for Compared<'_> {
+impl Pass for SkewPass<'_> {
     fn observe(&mut self, chunk: &Chunk) {
         if let Err(error) = self.comparison.add(chunk, &mut self.counts) {
             self.failed = self.failed.take().or(Some(error.to_string()));

@@ -116,7 +116,7 @@ fn comparable(one: ColumnType, other: ColumnType) -> bool {
 }
 
 /// What was read from one chunk: fingerprints of its rows, of the label and the group, and timestamps.
-pub(super) struct Read {
+pub(super) struct ChunkKeys {
     pub(super) rows: RowKeys,
     /// The same without the identifiers.
     pub(super) without_identifiers: Option<RowKeys>,
@@ -136,9 +136,9 @@ pub(super) struct RowKeys {
 }
 
 impl Places {
-    pub(super) fn read(&self, chunk: &Chunk) -> Read {
+    pub(super) fn read(&self, chunk: &Chunk) -> ChunkKeys {
         let column = |index: usize| chunk.batch.column(index);
-        Read {
+        ChunkKeys {
             rows: self.row_keys(chunk, &self.compared),
             without_identifiers: self
                 .without_identifiers

@@ -17,7 +17,7 @@ const SAMPLED_ROWS: usize = 1_000;
 
 /// Fractions of rows that independent columns would show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Expected {
+pub struct ExpectedOverlap {
     /// Of the test rows, those that equal a training row by their features.
     pub shared: f64,
     /// Of the test rows, those of these whose label no equal training row has.
@@ -38,11 +38,11 @@ pub(super) fn expected(
     features: &[&Values],
     label: Option<&Values>,
     (train_rows, test_rows): (u64, u64),
-) -> Expected {
+) -> ExpectedOverlap {
     let features: Vec<Shares> = features.iter().map(|values| Shares::of(values)).collect();
     let label = label.map(Shares::of);
     let mut random = SplitMix64::new(0);
-    let mut sums = Expected::default();
+    let mut sums = ExpectedOverlap::default();
     for _ in 0..SAMPLED_ROWS {
         let equal: f64 = features.iter().map(|shares| shares.drawn(random.next_unit())).product();
         let same = label.as_ref().map_or(1.0, |shares| shares.drawn(random.next_unit()));
@@ -55,7 +55,7 @@ pub(super) fn expected(
         sums.conflicting_in_test += one_of(test_rows, equal * (1.0 - same));
     }
     let mean = |sum: f64| sum / SAMPLED_ROWS as f64;
-    Expected {
+    ExpectedOverlap {
         shared: mean(sums.shared),
         conflicting: mean(sums.conflicting),
         conflicting_in_train: mean(sums.conflicting_in_train),
@@ -121,7 +121,7 @@ mod tests {
         assert!(found.shared > 0.99 && found.conflicting < 0.01, "{found:?}");
         assert!(found.conflicting_in_train > 0.99 && found.conflicting_in_test > 0.99, "{found:?}");
         let rare = expected(&[&few(3), &column(0..6_000)], Some(&label), (6_000, 600));
-        assert_eq!(rare, Expected::default());
+        assert_eq!(rare, ExpectedOverlap::default());
         // 1,000 kinds of rows, each equally frequent: of 1,000 rows 1 - 1/e are met.
         let some = expected(&[&few(10), &few(100)], None, (1_000, 100));
         assert!((some.shared - 0.632).abs() < 0.01, "{some:?}");

@@ -5,7 +5,7 @@ use trackway_tables::read::Source;
 
 use super::columns::Roles;
 use super::duplicates::Duplicates;
-use super::expected::{Expected, explains};
+use super::expected::{ExpectedOverlap, explains};
 use super::overlap::{GroupOverlap, RowOverlap, TimeOverlap};
 use super::{
     ALL_ROWS, CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, NO_ROWS, ROWS, SAME_FILE, TARGET, TIME,
@@ -157,7 +157,7 @@ fn coincidence(expected: f64, fraction: f64) -> String {
 
 fn shared_rows(
     rows: &RowOverlap,
-    (train_rows, independent): (u64, Expected),
+    (train_rows, independent): (u64, ExpectedOverlap),
     roles: &Roles,
     (train, test): (&Source, &Source),
 ) -> Option<Finding> {

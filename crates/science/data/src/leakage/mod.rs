@@ -29,7 +29,7 @@ use columns::Columns;
 pub use columns::Roles;
 pub(crate) use duplicates::DuplicateCounts;
 pub use duplicates::{DUPLICATE_KEYS_MAX, Duplicates};
-pub use expected::Expected;
+pub use expected::ExpectedOverlap;
 pub use golden::GoldenFeature;
 pub use identifiers::{Identifier, IdentifierEvidence, Identifiers};
 use near::rows::Plan;
@@ -69,7 +69,7 @@ pub struct Leakage {
     /// What both sides have. It is always looked for.
     pub overlap: Overlap,
     /// What they would have if their columns were independent; `None` where neither rows nor labels of equal rows are wanted.
-    pub expected: Option<Expected>,
+    pub expected: Option<ExpectedOverlap>,
     /// Files of the training side, and files of the test side that have their very bytes.
     pub same_files: Vec<(String, String)>,
     /// Near-duplicate rows and texts of both sides.
@@ -154,7 +154,7 @@ pub fn examine(
 }
 
 /// What independent columns would show, of the columns by which rows were compared.
-fn expected_of(sample: &Sample, columns: &Columns, overlap: &Overlap, rows: (u64, u64)) -> Expected {
+fn expected_of(sample: &Sample, columns: &Columns, overlap: &Overlap, rows: (u64, u64)) -> ExpectedOverlap {
     let counts = |name: &String| !columns.ignored.contains(name) && !overlap.rows.without.contains(name);
     let features = columns.features.iter().zip(&sample.features).filter(|(name, _)| counts(name));
     let features: Vec<_> = features.map(|(_, values)| values).collect();
@@ -242,7 +242,7 @@ fn read_sides(
     let lookup = overlap::Lookup::of(&seen);
     let of_train = |source: &Source| {
         let side = Side::new(wants, columns, source, (TRAIN_ROWS_MAX, CONTROL_BYTES_MAX));
-        (overlap::Met::new(columns.places_in(source), &lookup), side)
+        (overlap::OverlapMatches::new(columns.places_in(source), &lookup), side)
     };
     let ((met, train_side), train_coverage) =
         progress.part(train.size_bytes(), |watch| scan(train, &of_train, watch))?;
@@ -283,8 +283,8 @@ fn look_for_near(
         return Ok(near);
     }
     let make = |source: &Source| {
-        let met = |lookup| near::rows::Met::new(columns.places_in(source), lookup);
-        (rows.as_ref().map(met), near::texts::Met::new(columns.places_in(source), &texts))
+        let met = |lookup| near::rows::RowMatches::new(columns.places_in(source), lookup);
+        (rows.as_ref().map(met), near::texts::TextMatches::new(columns.places_in(source), &texts))
     };
     let ((met_rows, met_texts), _) = scan(train, &make, watch)?;
     if let (Some(rows), Some(met)) = (&rows, &met_rows) {

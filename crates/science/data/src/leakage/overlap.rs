@@ -94,7 +94,7 @@ const DISTINCT_SHARE_MIN: f64 = 0.5;
 impl Overlap {
     pub(super) fn of(
         seen: &TestRows,
-        met: &Met<'_>,
+        met: &OverlapMatches<'_>,
         columns: &Columns,
         [train, test]: [Coverage; 2],
     ) -> Self {
@@ -170,7 +170,7 @@ impl TestRows {
     }
 
     /// Rows on both sides: by all columns that count, or without identifiers if rows are distinct by the others.
-    fn rows_shared(&self, met: &Met<'_>, columns: &Columns) -> RowOverlap {
+    fn rows_shared(&self, met: &OverlapMatches<'_>, columns: &Columns) -> RowOverlap {
         if self.places.compared.is_empty() && !columns.ignored.is_empty() {
             let nothing = SeenRows { keys: RowKeys::default(), duplicates: DuplicateCounts::default() };
             return RowOverlap {
@@ -188,7 +188,7 @@ impl TestRows {
         self.rows.shared(&met.rows, &self.row_places)
     }
 
-    fn groups_shared(&self, met: &Met<'_>) -> GroupOverlap {
+    fn groups_shared(&self, met: &OverlapMatches<'_>) -> GroupOverlap {
         let mut groups = keys_of(&self.groups);
         groups.remove(&0);
         GroupOverlap {
@@ -198,7 +198,7 @@ impl TestRows {
         }
     }
 
-    fn time_shared(&self, met: &Met<'_>) -> Option<TimeOverlap> {
+    fn time_shared(&self, met: &OverlapMatches<'_>) -> Option<TimeOverlap> {
         let timed = || self.moments.iter().copied().filter(|moment| !moment.nearest.is_nan());
         let earlier = |one: ExactNumber, other: ExactNumber| if other < one { other } else { one };
         let (train_last, test_first) = (met.last_moment?, timed().reduce(earlier)?);
@@ -300,7 +300,7 @@ impl MetRows {
 }
 
 /// What the training side has of the test side.
-pub(super) struct Met<'l> {
+pub(super) struct OverlapMatches<'l> {
     places: Places,
     lookup: &'l Lookup,
     rows: MetRows,
@@ -311,7 +311,7 @@ pub(super) struct Met<'l> {
     last_moment: Option<ExactNumber>,
 }
 
-impl<'l> Met<'l> {
+impl<'l> OverlapMatches<'l> {
     pub(super) fn new(places: Places, lookup: &'l Lookup) -> Self {
         let without_identifiers = places.without_identifiers.as_ref().map(|_| MetRows::default());
         let identifiers = vec![DuplicateCounts::default(); places.identifiers.len()];
@@ -330,7 +330,7 @@ impl<'l> Met<'l> {
     }
 }
 
-impl Pass for Met<'_> {
+impl Pass for OverlapMatches<'_> {
     fn observe(&mut self, chunk: &Chunk) {
         let read = self.places.read(chunk);
         self.rows.observe(&read.rows, &read.labels, &self.lookup.rows, chunk);

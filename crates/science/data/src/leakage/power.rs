@@ -314,13 +314,13 @@ fn gain_of_hits(hits: f64, base_hits: f64, rows: f64) -> f64 {
 }
 
 /// Count, sum and sum of squares.
-type Ranked = (f64, f64, f64);
+type RankSums = (f64, f64, f64);
 
-fn add_rank(bin: &mut Ranked, rank: f64) {
+fn add_rank(bin: &mut RankSums, rank: f64) {
     *bin = (bin.0 + 1.0, bin.1 + rank, bin.2 + rank * rank);
 }
 
-fn summed_ranks<'t>(tables: impl Iterator<Item = &'t Vec<Ranked>>, bin_count: usize) -> Vec<Ranked> {
+fn summed_ranks<'t>(tables: impl Iterator<Item = &'t Vec<RankSums>>, bin_count: usize) -> Vec<RankSums> {
     let mut all = vec![(0.0, 0.0, 0.0); bin_count];
     for table in tables {
         for (sum, more) in all.iter_mut().zip(table) {
@@ -331,10 +331,10 @@ fn summed_ranks<'t>(tables: impl Iterator<Item = &'t Vec<Ranked>>, bin_count: us
 }
 
 /// Squared errors of the bins' means, and of the mean of all.
-fn rank_errors(learnt: &[Ranked], tested: &[Ranked]) -> (f64, f64) {
+fn rank_errors(learnt: &[RankSums], tested: &[RankSums]) -> (f64, f64) {
     let (count, sum) = learnt.iter().fold((0.0, 0.0), |(count, sum), bin| (count + bin.0, sum + bin.1));
     let mean = if count > 0.0 { sum / count } else { 0.5 };
-    let squares = |tested: &Ranked, at: f64| tested.2 - 2.0 * at * tested.1 + tested.0 * at * at;
+    let squares = |tested: &RankSums, at: f64| tested.2 - 2.0 * at * tested.1 + tested.0 * at * at;
     learnt.iter().zip(tested).fold((0.0, 0.0), |(error, base_error), (learnt, tested)| {
         let own = if learnt.0 >= BIN_ROWS_MIN { learnt.1 / learnt.0 } else { mean };
         (error + squares(tested, own), base_error + squares(tested, mean))

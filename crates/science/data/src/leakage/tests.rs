@@ -10,7 +10,7 @@ use trackway_tables::read::Source;
 use trackway_tables::{DataError, DataSpec, ReadContext};
 
 use super::duplicates::DuplicateCounts;
-use super::overlap::{Lookup, Met, TestRows};
+use super::overlap::{Lookup, OverlapMatches, TestRows};
 use super::*;
 
 fn folder(train: &str, test: &str) -> TempDir {
@@ -34,7 +34,7 @@ fn overlap(base: &Path, files: [&str; 2], roles: &Roles) -> Result<Overlap, Data
     let (seen, test_coverage) =
         scan(&mut test, &|source| TestRows::new(columns.places_in(source)), &UNWATCHED)?;
     let lookup = Lookup::of(&seen);
-    let met = |source: &Source| Met::new(columns.places_in(source), &lookup);
+    let met = |source: &Source| OverlapMatches::new(columns.places_in(source), &lookup);
     let (met, train_coverage) = scan(&mut train, &met, &UNWATCHED)?;
     Ok(Overlap::of(&seen, &met, &columns, [train_coverage, test_coverage]))
 }

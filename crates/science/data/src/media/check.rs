@@ -6,6 +6,7 @@ use std::path::Path;
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 use trackway_results::media::{MediaChecks, SizeCount};
 use trackway_tables::limits::EXAMPLES_MAX;
+use trackway_tables::merge::CountedExamples;
 use trackway_tables::pass::PassObserver;
 use trackway_tables::read::Source;
 use trackway_tables::{DataError, DataSpec, ReadContext};
@@ -382,39 +383,8 @@ fn labelled(
         Ok(account) => account,
         Err(why) => return Ok(CheckResult::not_run(NAME, why)),
     };
-    let NamedByColumn { rows, missing, ambiguous, without_extension, .. } = named;
-    let mut findings = Vec::new();
-    let example = |(place, name): &(trackway_tables::read::Place, String)| Example {
-        file: Some(source.files()[place.file].path.clone()),
-        row: Some(place.row),
-        value: Some(name.clone()),
-    };
-    if ambiguous.count > 0 {
-        let message = format!(
-            "{} of {rows} rows have a name of several files, and were matched with none",
-            ambiguous.count
-        );
-        findings.push(
-            Finding::new(NAME, Severity::Warn, message)
-                .about(&column)
-                .action("write the files' folders and extensions")
-                .count(ambiguous.count)
-                .examples(ambiguous.examples.iter().map(example)),
-        );
-    }
-    if missing.count > 0 {
-        findings.push(
-            Finding::new(
-                NAME,
-                Severity::Block,
-                format!("{} of {rows} rows name a missing file", missing.count),
-            )
-            .about(&column)
-            .action("bring the files, or take the rows out")
-            .count(missing.count)
-            .examples(missing.examples.iter().map(example)),
-        );
-    }
+    let mut findings = about_names(NAME, &source, &column, &named);
+    let NamedByColumn { rows, without_extension, .. } = named;
     let unlabelled: Vec<_> = unlabelled
         .iter()
         .map(|file| &files[*file])
@@ -441,4 +411,39 @@ fn labelled(
     };
     let why = format!("{rows} rows by `{column}` against {} files{without}", files.len());
     Ok(CheckResult::of_rows(NAME, rows, findings).because(why))
+}
+
+/// What the names in a column of labels are: those of no file, and those of several.
+fn about_names(
+    check: &'static str,
+    source: &Source,
+    column: &str,
+    NamedByColumn { rows, missing, ambiguous, .. }: &NamedByColumn,
+) -> Vec<Finding> {
+    let example = |(place, name): &(trackway_tables::read::Place, String)| Example {
+        file: Some(source.files()[place.file].path.clone()),
+        row: Some(place.row),
+        value: Some(name.clone()),
+    };
+    let finding = |severity, message: String, action: &str, named: &CountedExamples<_>| {
+        Finding::new(check, severity, message)
+            .about(column)
+            .action(action)
+            .count(named.count)
+            .examples(named.examples.iter().map(example))
+    };
+    let mut findings = Vec::new();
+    if ambiguous.count > 0 {
+        let message = format!(
+            "{} of {rows} rows have a name of several files, and were matched with none",
+            ambiguous.count
+        );
+        let action = "write the files' folders and extensions";
+        findings.push(finding(Severity::Warn, message, action, ambiguous));
+    }
+    if missing.count > 0 {
+        let message = format!("{} of {rows} rows name a missing file", missing.count);
+        findings.push(finding(Severity::Block, message, "bring the files, or take the rows out", missing));
+    }
+    findings
 }

@@ -11,7 +11,7 @@ use trackway_tables::ReadContext;
 
 use super::reading::{Format, Refusal, read_within, too_large};
 use super::stored::{channels, decoded_mode, stored_mode};
-use super::{Content, ImageFacts, Look};
+use super::{Content, ImageFacts, ImageLook};
 
 /// More different pixel values than this are no mask's.
 const VALUES_MAX: usize = 256;
@@ -211,7 +211,7 @@ fn fingerprint(image: &DynamicImage) -> u64 {
 }
 
 /// Brightness averaged over 8 × 8 places, and over 9 × 8 for the differences.
-fn look(image: &DynamicImage) -> Look {
+fn look(image: &DynamicImage) -> ImageLook {
     let gray = image.to_luma8();
     let wide = averages(&gray, SIDE + 1, SIDE);
     let mut hash = 0;
@@ -222,7 +222,7 @@ fn look(image: &DynamicImage) -> Look {
     }
     let mut places = [0; 64];
     places.iter_mut().zip(averages(&gray, SIDE, SIDE)).for_each(|(to, value)| *to = value.round() as u8);
-    Look { hash, places }
+    ImageLook { hash, places }
 }
 
 /// Mean brightness of the cells of a grid. A pixel on the edge of two cells counts to both by the part that is in each,

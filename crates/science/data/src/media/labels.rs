@@ -6,7 +6,7 @@ use std::path::Path;
 use arrow::array::Array as _;
 use arrow::datatypes::DataType;
 use trackway_tables::DataError;
-use trackway_tables::merge::Found;
+use trackway_tables::merge::CountedExamples;
 use trackway_tables::pass::{Pass, PassObserver, scan};
 use trackway_tables::read::{Chunk, Coverage, Place, Source, Texts};
 
@@ -24,7 +24,7 @@ pub(super) struct LabelAccount {
 }
 
 /// Files that each column names: memory for each named file, not for each row.
-struct Named<'i> {
+struct FilesByColumn<'i> {
     index: &'i Index,
     columns: Vec<NamedByColumn>,
 }
@@ -35,15 +35,15 @@ pub(super) struct NamedByColumn {
     pub(super) rows: u64,
     rows_of: HashMap<usize, u64>,
     /// Rows about files that are not there.
-    pub(super) missing: Found<(Place, String)>,
+    pub(super) missing: CountedExamples<(Place, String)>,
     /// Rows about a name that several files have.
-    pub(super) ambiguous: Found<(Place, String)>,
+    pub(super) ambiguous: CountedExamples<(Place, String)>,
     /// Rows that name a file without its extension.
     pub(super) without_extension: u64,
     is_number: bool,
 }
 
-impl Pass for Named<'_> {
+impl Pass for FilesByColumn<'_> {
     fn observe(&mut self, chunk: &Chunk) {
         for (named, column) in self.columns.iter_mut().zip(chunk.batch.columns()) {
             if let Some(texts) = Texts::of(column) {
@@ -99,7 +99,7 @@ pub(super) fn account(
     let index = Index::new(files);
     let make = |source: &Source| {
         let columns = source.columns().iter().map(|_| NamedByColumn::default()).collect();
-        Named { index: &index, columns }
+        FilesByColumn { index: &index, columns }
     };
     let (named, coverage) = scan(source, &make, watch)?;
     let columns = named.columns.into_iter().zip(source.columns());

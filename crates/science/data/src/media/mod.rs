@@ -92,12 +92,12 @@ pub struct ImageFacts {
     /// A fingerprint of size and decoded pixels.
     pub pixels: u64,
     /// What it looks like.
-    pub look: Look,
+    pub look: ImageLook,
 }
 
 /// What an image looks like, for finding others that look alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct ImageLook {
     /// Whether it gets brighter from each of 8 × 8 places to the next on the right (dHash).
     pub hash: u64,
     /// Its brightness in 8 × 8 places.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 use trackway_tables::limits::EXAMPLES_MAX;
 
-use super::{Content, ImageFacts, Look, MediaFile};
+use super::{Content, ImageFacts, ImageLook, MediaFile};
 use crate::leakage::shared::{Explanation, Shared};
 
 /// Bits of the hashes that may differ.
@@ -96,7 +96,7 @@ fn value_of(hash: u64, part: u32) -> usize {
     (hash >> start) as usize & ((1 << bits) - 1)
 }
 
-impl Look {
+impl ImageLook {
     fn has_contrast(&self) -> bool {
         let (low, high) = (self.places.iter().min(), self.places.iter().max());
         high.zip(low).is_some_and(|(high, low)| high - low >= CONTRAST_MIN)
@@ -131,7 +131,7 @@ impl<'i> Index<'i> {
     }
 
     /// The image that looks most like this one, and the bits that differ; never the image itself.
-    fn nearest(&self, look: &Look, own: Option<usize>) -> Option<(usize, u32)> {
+    fn nearest(&self, look: &ImageLook, own: Option<usize>) -> Option<(usize, u32)> {
         let mut best: Option<(u32, usize)> = None;
         for (part, (starts, rows)) in self.parts.iter().enumerate() {
             let value = value_of(look.hash, part as u32);
@@ -168,33 +168,37 @@ pub fn find_image_overlap(train: &[MediaFile], test: &[MediaFile]) -> ImageOverl
     let look_up = |(file, image): &(usize, &ImageFacts), own: Option<usize>| {
         let equal = by_pixels.get(&image.pixels).and_then(|files| files.iter().find(|it| Some(**it) != own));
         match equal {
-            Some(train) => Met::Equal(*file, *train),
-            None if !image.look.has_contrast() => Met::Flat,
+            Some(train) => ImageMatch::Equal(*file, *train),
+            None if !image.look.has_contrast() => ImageMatch::Flat,
             None => index
                 .nearest(&image.look, own)
-                .map_or(Met::Nothing, |(train, bits)| Met::Near(*file, train, bits)),
+                .map_or(ImageMatch::Nothing, |(train, bits)| ImageMatch::Near(*file, train, bits)),
         }
     };
-    let met: Vec<Met> = test_images.par_iter().map(|it| look_up(it, is_same.then_some(it.0))).collect();
-    let of_control: Vec<Met> = control.par_iter().map(|it| look_up(it, Some(it.0))).collect();
-    let count = |met: &[Met], holds: fn(&Met) -> bool| met.iter().filter(|it| holds(it)).count() as u64;
+    let met: Vec<ImageMatch> =
+        test_images.par_iter().map(|it| look_up(it, is_same.then_some(it.0))).collect();
+    let of_control: Vec<ImageMatch> = control.par_iter().map(|it| look_up(it, Some(it.0))).collect();
+    let count =
+        |met: &[ImageMatch], holds: fn(&ImageMatch) -> bool| met.iter().filter(|it| holds(it)).count() as u64;
     let shared = |test_file: usize, train_file: usize, bits| SharedImage {
         test: test[test_file].name.clone(),
         train: train[train_file].name.clone(),
         bits,
     };
-    let equal =
-        met.iter().filter_map(|it| if let Met::Equal(a, b) = it { Some(shared(*a, *b, 0)) } else { None });
-    let near =
-        met.iter().filter_map(|it| if let Met::Near(a, b, c) = it { Some(shared(*a, *b, *c)) } else { None });
+    let equal = met
+        .iter()
+        .filter_map(|it| if let ImageMatch::Equal(a, b) = it { Some(shared(*a, *b, 0)) } else { None });
+    let near = met
+        .iter()
+        .filter_map(|it| if let ImageMatch::Near(a, b, c) = it { Some(shared(*a, *b, *c)) } else { None });
     ImageOverlap {
         test_images: test_images.len() as u64,
-        equal_images: count(&met, |it| matches!(it, Met::Equal(..))),
-        near_images: count(&met, |it| matches!(it, Met::Near(..))),
-        flat_images: count(&met, |it| matches!(it, Met::Flat)),
+        equal_images: count(&met, |it| matches!(it, ImageMatch::Equal(..))),
+        near_images: count(&met, |it| matches!(it, ImageMatch::Near(..))),
+        flat_images: count(&met, |it| matches!(it, ImageMatch::Flat)),
         control_images: control.len() as u64,
-        control_equal_images: count(&of_control, |it| matches!(it, Met::Equal(..))),
-        control_near_images: count(&of_control, |it| matches!(it, Met::Near(..))),
+        control_equal_images: count(&of_control, |it| matches!(it, ImageMatch::Equal(..))),
+        control_near_images: count(&of_control, |it| matches!(it, ImageMatch::Near(..))),
         equal: equal.take(EXAMPLES_MAX).collect(),
         near: near.take(EXAMPLES_MAX).collect(),
     }
@@ -278,7 +282,7 @@ impl ImageOverlap {
 }
 
 /// What became of an image that was looked up.
-enum Met {
+enum ImageMatch {
     Equal(usize, usize),
     Near(usize, usize, u32),
     Flat,

@@ -110,7 +110,7 @@ impl Sums {
 /// Sums per bin, one column after the other.
 type Histograms = Vec<Vec<Sums>>;
 
-struct Best {
+struct BestSplit {
     gain: f64,
     /// Index into the columns used.
     column: usize,
@@ -122,7 +122,7 @@ struct OpenLeaf {
     rows: std::ops::Range<usize>,
     sums: Sums,
     histograms: Histograms,
-    best: Option<Best>,
+    best: Option<BestSplit>,
 }
 
 /// What a tree is grown from.
@@ -210,7 +210,7 @@ impl Grower<'_> {
     }
 
     /// The split that gains most, the first of equal ones; `None` where none gains.
-    fn best(&self, histograms: &Histograms, sums: Sums) -> Option<Best> {
+    fn best(&self, histograms: &Histograms, sums: Sums) -> Option<BestSplit> {
         if sums.rows < 2.0 * LEAF_ROWS_MIN {
             return None;
         }
@@ -218,7 +218,7 @@ impl Grower<'_> {
             let is_category = self.binned.column(self.columns[index]).is_category;
             let search = Search { histogram, sums };
             let (gain, left_bins) = if is_category { search.by_categories() } else { search.by_order() }?;
-            Some(Best { gain, column: index, left_bins })
+            Some(BestSplit { gain, column: index, left_bins })
         });
         found.reduce(|best, next| if next.gain > best.gain { next } else { best })
     }

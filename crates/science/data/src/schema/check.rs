@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
-use arrow::util::display::array_value_to_string;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{Example, Finding, Severity};
-use trackway_tables::limits::EXAMPLES_MAX;
 use trackway_tables::pass::{Pass, PassObserver, scan};
-use trackway_tables::read::{Chunk, Coverage, MAX_SHOWN_BYTES, Place, ReadNote, Source};
+use trackway_tables::read::{Chunk, Coverage, Place, ReadNote, Source};
 use trackway_tables::{Column, ColumnType, DataError};
 
 use super::bounds::Exact;
-use super::column::{Broken, Compiled, each_number};
+use super::column::{Broken, CompiledRules, each_number};
+use super::examples::{CellExamples, repeats, shown};
 use super::keys::{fingerprints, referenced};
 use super::{ColumnRules, OtherColumns, Reference, Schema, SqlRule};
 use crate::values::hashed::Keys;
@@ -47,7 +46,7 @@ pub struct Surroundings<'s> {
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct SchemaCheck {
     /// Rules that do not hold, in the schema's order.
     pub findings: Vec<Finding>,
     /// Rules that could not be checked, with the reason.
@@ -69,7 +68,7 @@ pub fn check(
     schema: &Schema,
     surroundings: &Surroundings<'_>,
     watch: &PassObserver<'_>,
-) -> Result<Checked, DataError> {
+) -> Result<SchemaCheck, DataError> {
     let mut report = Report::default();
     let plan = Plan::make(source, schema, surroundings, watch, &mut report);
     let mut typed = source.clone().with_columns(plan.columns.iter().map(|it| it.column.clone()).collect())?;
@@ -79,7 +78,8 @@ pub fn check(
     for (index, planned) in plan.columns.iter().enumerate() {
         report.column(planned, &state.columns[index], &coverage, index, &typed);
         if planned.rules.unique {
-            let repeated = repeats(&plan, index, &state.columns[index].keys, &typed, watch)?;
+            let (column, parts) = (planned.column.clone(), plan.unique_parts);
+            let repeated = repeats(column, parts, &state.columns[index].keys, &typed, watch)?;
             report.repeats(planned, &repeated, coverage.columns[index].faults.rounded.count, &typed);
         }
     }
@@ -87,20 +87,20 @@ pub fn check(
         report.rule(rule.0, state, &typed);
     }
     let Report { findings, not_run, rules_checked } = report;
-    Ok(Checked { findings, not_run, rules_checked, coverage, reading })
+    Ok(SchemaCheck { findings, not_run, rules_checked, coverage, reading })
 }
 
 /// A column that is there and has rules.
-struct Planned<'s> {
+struct ColumnCheck<'s> {
     rules: &'s ColumnRules,
     column: Column,
-    compiled: Compiled,
+    compiled: CompiledRules,
     /// The values of the column it refers to.
     referenced: Option<Keys>,
 }
 
 struct Plan<'s> {
-    columns: Vec<Planned<'s>>,
+    columns: Vec<ColumnCheck<'s>>,
     rules: Vec<(&'s SqlRule, Box<dyn RowRule>)>,
     time: Option<usize>,
     /// Of so many parts of the fingerprints, the first is looked at with everything else.
@@ -125,7 +125,7 @@ impl<'s> Plan<'s> {
                 report.missing_column(rules);
                 continue;
             }
-            let compiled = match Compiled::of(rules) {
+            let compiled = match CompiledRules::of(rules) {
                 Ok(compiled) => compiled,
                 Err(error) => {
                     report.not_run.push(error.to_string());
@@ -139,7 +139,7 @@ impl<'s> Plan<'s> {
                 keys.map_err(|error| report.not_run.push(format!("`{}` references: {error}", rules.name)))
                     .ok()
             });
-            columns.push(Planned { rules, column, compiled, referenced });
+            columns.push(ColumnCheck { rules, column, compiled, referenced });
         }
         report.other_columns(source, schema);
         // Rules may use columns without rules.
@@ -162,25 +162,22 @@ impl<'s> Plan<'s> {
 }
 
 /// Columns without rules, read because a rule of rows may need them.
-fn add_unruled<'s>(source: &Source, schema: &Schema, columns: &mut Vec<Planned<'s>>) {
+fn add_unruled<'s>(source: &Source, schema: &Schema, columns: &mut Vec<ColumnCheck<'s>>) {
     static NONE: std::sync::LazyLock<ColumnRules> = std::sync::LazyLock::new(ColumnRules::default);
     let unruled = source.columns().iter().filter(|column| schema.column(&column.name).is_none());
-    columns.extend(unruled.map(|column| Planned {
+    columns.extend(unruled.map(|column| ColumnCheck {
         rules: &NONE,
         column: column.clone(),
-        compiled: Compiled::of(&NONE).expect("no rule is a rule that makes sense"),
+        compiled: CompiledRules::of(&NONE).expect("no rule is a rule that makes sense"),
         referenced: None,
     }));
 }
 
-/// Places where something was found, with what is there.
-type Found = trackway_tables::merge::Found<(Place, String)>;
-
 /// One column as it is read.
 #[derive(Default)]
 struct ColumnState {
-    broken: BTreeMap<Broken, Found>,
-    absent_from_reference: Found,
+    broken: BTreeMap<Broken, CellExamples>,
+    absent_from_reference: CellExamples,
     nothing: u64,
     /// Fingerprints, for a column that must be unique.
     keys: Vec<u64>,
@@ -191,7 +188,7 @@ struct ColumnState {
 /// A rule of rows as it is evaluated.
 #[derive(Default)]
 struct RuleState {
-    broken: Found,
+    broken: CellExamples,
     failed: Option<String>,
 }
 
@@ -242,7 +239,7 @@ impl Pass for State<'_> {
 }
 
 impl ColumnState {
-    fn observe(&mut self, planned: &Planned<'_>, chunk: &Chunk, index: usize, unique_parts: u64) {
+    fn observe(&mut self, planned: &ColumnCheck<'_>, chunk: &Chunk, index: usize, unique_parts: u64) {
         let array = chunk.batch.column(index);
         let missing = (array.logical_null_count() as u64).saturating_sub(chunk.cells[index].faults.misfits);
         self.nothing += missing + nan_count(array);
@@ -314,105 +311,6 @@ fn nan_count(array: &ArrayRef) -> u64 {
     count
 }
 
-fn shown(array: &ArrayRef, row: usize) -> String {
-    let text = array_value_to_string(array, row).unwrap_or_default();
-    let end =
-        (0..=MAX_SHOWN_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    if end < text.len() { format!("{}…", &text[..end]) } else { text }
-}
-
-/// Rows whose value came before: how many, and where the first of them are.
-fn repeats(
-    plan: &Plan<'_>,
-    index: usize,
-    first_part: &[u64],
-    source: &Source,
-    watch: &PassObserver<'_>,
-) -> Result<Found, DataError> {
-    let mut wanted = Keys::default();
-    let mut count = repeated(first_part.to_vec(), &mut wanted);
-    let column = plan.columns[index].column.clone();
-    let mut alone = source.clone().with_columns(vec![column])?;
-    for part in 1..plan.unique_parts {
-        let (found, _) =
-            scan(&mut alone, &|_| Part { part, of: plan.unique_parts, keys: Vec::new() }, watch)?;
-        count += repeated(found.keys, &mut wanted);
-    }
-    let mut found = Found { count, examples: Vec::new() };
-    if !wanted.is_empty() {
-        let (located, _) = scan(&mut alone, &|_| Locate { wanted: &wanted, seen: Vec::new() }, watch)?;
-        found.examples = located.second_places();
-    }
-    Ok(found)
-}
-
-/// How many fingerprints are repetitions; the first few that are repeated become wanted.
-fn repeated(mut keys: Vec<u64>, wanted: &mut Keys) -> u64 {
-    keys.sort_unstable();
-    let mut count = 0;
-    for pair in keys.windows(2).filter(|pair| pair[0] == pair[1]) {
-        count += 1;
-        if wanted.len() < EXAMPLES_MAX {
-            wanted.insert(pair[0]);
-        }
-    }
-    count
-}
-
-/// One part of the fingerprints of a source's only column.
-struct Part {
-    part: u64,
-    of: u64,
-    keys: Vec<u64>,
-}
-
-impl Pass for Part {
-    fn observe(&mut self, chunk: &Chunk) {
-        let own = fingerprints(chunk.batch.column(0)).map(|(_, key)| key);
-        self.keys.extend(own.filter(|key| key % self.of == self.part));
-    }
-
-    fn merge(&mut self, later: Self) {
-        self.keys.extend(later.keys);
-    }
-}
-
-/// Where wanted fingerprints are: the first two places of each.
-struct Locate<'w> {
-    wanted: &'w Keys,
-    seen: Vec<(u64, Place, String)>,
-}
-
-impl Locate<'_> {
-    fn note(&mut self, key: u64, place: Place, value: impl FnOnce() -> String) {
-        if self.seen.iter().filter(|seen| seen.0 == key).count() < 2 {
-            self.seen.push((key, place, value()));
-        }
-    }
-
-    fn second_places(self) -> Vec<(Place, String)> {
-        let repeats =
-            |index: &usize| self.seen[..*index].iter().any(|before| before.0 == self.seen[*index].0);
-        (0..self.seen.len())
-            .filter(repeats)
-            .map(|index| (self.seen[index].1, self.seen[index].2.clone()))
-            .collect()
-    }
-}
-
-impl Pass for Locate<'_> {
-    fn observe(&mut self, chunk: &Chunk) {
-        let array = chunk.batch.column(0);
-        for (row, key) in fingerprints(array).filter(|(_, key)| self.wanted.contains(key)) {
-            self.note(key, chunk.place(row), || shown(array, row));
-        }
-    }
-
-    fn merge(&mut self, later: Self) {
-        later.seen.into_iter().for_each(|(key, place, value)| self.note(key, place, || value));
-    }
-}
-
 /// Findings as they come.
 #[derive(Default)]
 struct Report {
@@ -427,7 +325,7 @@ impl Report {
         check: &str,
         severity: Severity,
         column: &str,
-        found: &Found,
+        found: &CellExamples,
         source: &Source,
         message: String,
     ) {
@@ -507,7 +405,7 @@ impl Report {
 
     fn column(
         &mut self,
-        planned: &Planned<'_>,
+        planned: &ColumnCheck<'_>,
         state: &ColumnState,
         coverage: &Coverage,
         index: usize,
@@ -526,14 +424,14 @@ impl Report {
             self.stored_as_text(rules, severity, source);
         } else {
             let examples = faults.examples.iter().map(|it| (it.place, it.detail.clone())).collect();
-            let found = Found { count: faults.misfits, examples };
+            let found = CellExamples { count: faults.misfits, examples };
             let message =
                 format!("{} of {rows} values of `{name}` are not of type {}", faults.misfits, rules.kind);
             self.add("type", severity, name, &found, source, message);
         }
         let share = state.nothing as f64 / rows.max(1) as f64;
         if let Some(max) = rules.null_share_max.filter(|max| share > *max) {
-            let found = Found { count: state.nothing, examples: Vec::new() };
+            let found = CellExamples { count: state.nothing, examples: Vec::new() };
             let message = format!(
                 "{} of {rows} values of `{name}` are missing ({share:.4}), more than {max} of all",
                 state.nothing
@@ -570,7 +468,7 @@ impl Report {
     }
 
     /// Where values were rounded, equal ones may be different in the file: then it is not known whether a repeated one is.
-    fn repeats(&mut self, planned: &Planned<'_>, found: &Found, rounded: u64, source: &Source) {
+    fn repeats(&mut self, planned: &ColumnCheck<'_>, found: &CellExamples, rounded: u64, source: &Source) {
         if found.count > 0 {
             let name = &planned.rules.name;
             let repeated = crate::counted(found.count, "repeated value");

@@ -39,7 +39,7 @@ impl Broken {
 }
 
 /// Rules of a column, looked up and compiled once.
-pub(crate) struct Compiled {
+pub(crate) struct CompiledRules {
     min: Option<Exact>,
     max: Option<Exact>,
     values: HashSet<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Compiled {
     pub(super) increasing: bool,
 }
 
-impl Compiled {
+impl CompiledRules {
     pub(crate) fn of(rules: &ColumnRules) -> Result<Self, SchemaError> {
         let wrong = |message: String| SchemaError::Rule { column: rules.name.clone(), message };
         let bound = |bound: &Option<super::Bound>| {

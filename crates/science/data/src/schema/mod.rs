@@ -8,6 +8,7 @@
 mod bounds;
 mod check;
 mod column;
+mod examples;
 mod infer;
 mod keys;
 
@@ -18,8 +19,8 @@ use trackway_core::checks::Severity;
 use trackway_tables::ColumnType;
 
 pub use bounds::Bound;
-pub use check::{Checked, RowRule, RuleCompiler, Surroundings, check};
-pub(crate) use column::Compiled;
+pub use check::{RowRule, RuleCompiler, SchemaCheck, Surroundings, check};
+pub(crate) use column::CompiledRules;
 pub use infer::infer;
 
 /// The version of the file.
@@ -187,7 +188,7 @@ impl Schema {
             if seen.insert(&column.name, ()).is_some() {
                 return Err(SchemaError::Twice(column.name.clone()));
             }
-            column::Compiled::of(column)?;
+            column::CompiledRules::of(column)?;
         }
         Ok(schema)
     }

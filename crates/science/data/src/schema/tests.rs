@@ -33,9 +33,9 @@ fn open(base: &Path, path: &str) -> Source {
 }
 
 /// `a < b`, the only rule of these tests.
-struct Less;
+struct LessThan;
 
-impl RowRule for Less {
+impl RowRule for LessThan {
     fn holds(&self, batch: &RecordBatch) -> Result<BooleanArray, String> {
         let numbers =
             |name: &str| batch.column_by_name(name).map(|it| it.as_primitive::<Int64Type>().clone());
@@ -44,20 +44,20 @@ impl RowRule for Less {
     }
 }
 
-fn checked_in(base: &Path, data: &str, schema: &str, environment: Option<&str>) -> Checked {
+fn checked_in(base: &Path, data: &str, schema: &str, environment: Option<&str>) -> SchemaCheck {
     let schema = Schema::from_toml(schema).unwrap();
     let surroundings = Surroundings {
         now_micros: 1_767_312_000_000_000, // 2026-01-02
         environment,
         compile: &|rule| {
-            if rule.sql == "a < b" { Ok(Box::new(Less)) } else { Err("not understood".into()) }
+            if rule.sql == "a < b" { Ok(Box::new(LessThan)) } else { Err("not understood".into()) }
         },
         open: &|to| Ok(open(base, &to.path)),
     };
     check(&open(base, data), &schema, &surroundings, &UNWATCHED).unwrap()
 }
 
-fn reported(checked: &Checked) -> Vec<String> {
+fn reported(checked: &SchemaCheck) -> Vec<String> {
     let rows = |finding: &trackway_core::checks::Finding| {
         let rows = finding
             .examples

@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use trackway_core::name::{Name, Named, RENAMED_SUFFIX, is_digest_prefix};
+use trackway_core::BoxError;
+use trackway_core::name::{Name, NameKind, RENAMED_SUFFIX, is_digest_prefix};
 use trackway_files::{TempFile, TempFolder, make_folders};
 use trackway_formats::layout::DataLayout;
 use trackway_redact::Redactor;
@@ -27,8 +28,8 @@ pub const RUN_PROFILE_BYTES_MAX: usize = 32 << 20;
 pub enum SnapshotError {
     #[error("cannot {action} `{}`: {source}", .path.display())]
     Disk { action: &'static str, path: PathBuf, source: io::Error },
-    #[error("`{}` is damaged or of another version: {message}", .path.display())]
-    Damaged { path: PathBuf, message: String },
+    #[error("`{}` is damaged or of another version: {source}", .path.display())]
+    Damaged { path: PathBuf, source: BoxError },
     #[error("`{path}` was changed while its bytes were copied; take the snapshot again")]
     Changed { path: String },
     #[error("the snapshot {id} keeps no bytes: it was taken without --keep-bytes, or they expired")]
@@ -86,9 +87,9 @@ impl SnapshotStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.keep_key(&path, random_key()?)?,
             read => read.map_err(disk("read", &path))?,
         };
-        let message = || format!("a key has {KEY_BYTES} bytes, this file has {}", key.len());
+        let why = || format!("a key has {KEY_BYTES} bytes, this file has {}", key.len());
         let key = key.as_slice().try_into();
-        let key = key.map_err(|_| SnapshotError::Damaged { path: path.clone(), message: message() })?;
+        let key = key.map_err(|_| SnapshotError::Damaged { path: path.clone(), source: why().into() })?;
         Ok(Mask::new(key, Redactor::of_this_process()))
     }
 
@@ -151,7 +152,7 @@ impl SnapshotStore {
     pub fn snapshot(&self, id: &SnapshotId) -> Result<Snapshot, SnapshotError> {
         let path = self.folder_of(&id.0).join("manifest.json");
         let bytes = fs::read(&path).map_err(disk("read", &path))?;
-        let damaged = |message: String| SnapshotError::Damaged { path: path.clone(), message };
+        let damaged = |why: String| SnapshotError::Damaged { path: path.clone(), source: why.into() };
         Snapshot::from_json(&bytes, &id.0).map_err(damaged)
     }
 
@@ -174,7 +175,7 @@ impl SnapshotStore {
         let text = fs::read_to_string(&path).map_err(disk("read", &path))?;
         let damaged = |error: trackway_tables::profile::ProfileError| SnapshotError::Damaged {
             path,
-            message: error.to_string(),
+            source: error.into(),
         };
         Profile::from_json(&text).map(Some).map_err(damaged)
     }
@@ -241,7 +242,7 @@ impl SnapshotStore {
     /// [`SnapshotError::Ambiguous`]; a name's file that cannot be read.
     pub fn find(&self, word: &str) -> Result<Option<SnapshotId>, SnapshotError> {
         if !is_digest_prefix(word) {
-            let Ok(name) = Name::new(Named::Snapshot, word) else { return Ok(None) };
+            let Ok(name) = Name::new(NameKind::Snapshot, word) else { return Ok(None) };
             return Ok(self.history(&name)?.pop().map(|entry| SnapshotId(entry.data_sha256)));
         }
         let word = word.to_ascii_lowercase();
@@ -267,7 +268,7 @@ impl SnapshotStore {
     pub fn names(&self) -> Result<Vec<NamedSnapshot>, SnapshotError> {
         let stem = |path: PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
         let stems = entries(&self.names_folder()).into_iter().filter_map(stem);
-        let mut names: Vec<Name> = stems.map(|stem| Name::renamed(Named::Snapshot, &stem)).collect();
+        let mut names: Vec<Name> = stems.map(|stem| Name::renamed(NameKind::Snapshot, &stem)).collect();
         names.sort();
         let mut all = Vec::with_capacity(names.len());
         for name in names {
@@ -303,7 +304,7 @@ impl SnapshotStore {
     fn file_of(&self, name: &Name) -> PathBuf {
         let file = |name: &str| self.names_folder().join(format!("{name}.jsonl"));
         let before = name.as_str().strip_suffix(RENAMED_SUFFIX);
-        let of_old = before.filter(|old| Name::new(Named::Snapshot, old).is_err()).map(file);
+        let of_old = before.filter(|old| Name::new(NameKind::Snapshot, old).is_err()).map(file);
         of_old.filter(|path| path.exists()).unwrap_or_else(|| file(name.as_str()))
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{ManualClock, Timestamp};
 use trackway_formats::runfile::DataSpec;
 use trackway_redact::Redactor;
@@ -125,7 +125,7 @@ fn a_store_keeps_snapshots_and_names() {
         at: Timestamp::from_micros(7),
         paths: vec!["data".into()],
     };
-    let name = |word| Name::new(Named::Snapshot, word).unwrap();
+    let name = |word| Name::new(NameKind::Snapshot, word).unwrap();
     assert!(store.point(&name("train"), &entry(&first)).unwrap());
     assert!(!store.point(&name("train"), &entry(&first)).unwrap(), "it points there already");
     let names = folder.path().join("store/names/train.jsonl");

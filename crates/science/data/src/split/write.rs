@@ -177,7 +177,7 @@ impl PartWriter<'_> {
             }
             let wrong = |error: arrow::error::ArrowError| WriteError::Content {
                 path: path.clone(),
-                message: error.to_string(),
+                source: error.into(),
             };
             let rows = filter_record_batch(batch, &mask).map_err(wrong)?;
             let output = match self.outputs.entry(part) {

@@ -153,7 +153,7 @@ fn measures(kind: &Kind, rates: &[Metrics], support: u64) -> (Metrics, BTreeMap<
 }
 
 /// A value with the interval that all pairs leave for it.
-type Found = (f64, Interval);
+type ValueAndInterval = (f64, Interval);
 
 /// The most extreme of some rates over the groups. A group whose rate has no interval leaves the measure open. `None`
 /// where fewer than two groups have one of the rates.
@@ -161,12 +161,12 @@ fn extreme_of(
     rates: &[Metrics],
     of: &[&str],
     support: u64,
-    extreme: fn(&[(Found, Found)]) -> Option<Found>,
+    extreme: fn(&[(ValueAndInterval, ValueAndInterval)]) -> Option<ValueAndInterval>,
 ) -> Option<Estimate> {
     let mut pairs = Vec::new();
     let mut method = Method::Analytic;
     for rate in of {
-        let known: Vec<Found> = rates
+        let known: Vec<ValueAndInterval> = rates
             .iter()
             .filter_map(|rates| rates.get(*rate))
             .map(|estimate| {
@@ -189,7 +189,7 @@ fn extreme_of(
     value.is_finite().then(|| Estimate::new(value, interval, support, method))
 }
 
-fn largest_difference(pairs: &[(Found, Found)]) -> Option<Found> {
+fn largest_difference(pairs: &[(ValueAndInterval, ValueAndInterval)]) -> Option<ValueAndInterval> {
     let all = pairs.iter().map(|(one, other)| (one.0 - other.0, difference_interval(*one, *other)));
     all.reduce(|(most, held), (value, interval)| {
         (most.max(value), Interval { low: held.low.max(interval.low), high: held.high.max(interval.high) })
@@ -197,7 +197,7 @@ fn largest_difference(pairs: &[(Found, Found)]) -> Option<Found> {
     .map(|(value, held)| (value, Interval { low: held.low.max(0.0), high: held.high }))
 }
 
-fn least_ratio(pairs: &[(Found, Found)]) -> Option<Found> {
+fn least_ratio(pairs: &[(ValueAndInterval, ValueAndInterval)]) -> Option<ValueAndInterval> {
     let all = pairs.iter().filter(|(_, below)| below.0 > 0.0);
     let all = all.map(|(above, below)| (above.0 / below.0, ratio_interval(*above, *below)));
     all.reduce(|(least, held), (value, interval)| {

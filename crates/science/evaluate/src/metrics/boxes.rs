@@ -56,7 +56,7 @@ pub(crate) enum MeanPrecision {
 pub(super) type Corners = [f64; 4];
 
 /// A predicted box with its score.
-pub(super) type Scored = (f64, Corners);
+pub(super) type ScoredBox = (f64, Corners);
 
 /// As NumPy's `linspace(0.5, 0.95, 10)`.
 fn threshold(place: usize) -> f64 {
@@ -65,7 +65,7 @@ fn threshold(place: usize) -> f64 {
 
 impl ImageBoxes {
     /// The boxes of one class.
-    pub(super) fn add(&mut self, class: u32, labels: &[Corners], mut predictions: Vec<Scored>) {
+    pub(super) fn add(&mut self, class: u32, labels: &[Corners], mut predictions: Vec<ScoredBox>) {
         if !labels.is_empty() {
             self.labels.push((class, labels.len() as u32));
         }

@@ -2,7 +2,7 @@
 
 /// Rows in the order of their scores.
 #[derive(Debug, Clone)]
-pub(crate) struct Ranked {
+pub(crate) struct RankedRows {
     /// Items that have a score, by falling score; absent where all items are in that order already.
     order: Option<Vec<u32>>,
     /// In that order: bit 0 for positives, bit 1 where the score is another one than the next row's.
@@ -20,7 +20,7 @@ pub(crate) struct RankNumbers {
 const POSITIVE: u8 = 1;
 const LAST_OF_TIE: u8 = 2;
 
-impl Ranked {
+impl RankedRows {
     pub(crate) fn new(scores: &[f64], is_positive: impl Fn(usize) -> bool) -> Self {
         let has_score = |item: &u32| !scores[*item as usize].is_nan();
         let is_sorted =
@@ -62,7 +62,7 @@ impl Ranked {
     }
 }
 
-impl Ranked {
+impl RankedRows {
     /// The standard error of the area under the ROC curve (E. DeLong et al. 1988), every row counted once. NaN where a
     /// class has fewer than two rows.
     pub(crate) fn standard_error(&self) -> f64 {

@@ -5,7 +5,7 @@ use super::boxes::{MeanPrecision, Precisions};
 use super::calibrated::Calibrated;
 use super::cells::{ClassMean, cell_table, of_classes};
 use super::pixels::Pixels;
-use super::ranked::{RankNumbers, Ranked};
+use super::ranked::{RankNumbers, RankedRows};
 use super::ratio::{Link, Ratio, Terms};
 use super::resample::{Resampling, Units, draw, draw_strata};
 use super::rows::{Amounts, Classes, Content, Items};
@@ -57,7 +57,7 @@ pub(crate) struct Scoring {
     pub cells: Vec<u32>,
     pub classes: usize,
     /// By the score of the positive class, or by those of each of three and more.
-    pub ranked: Vec<Ranked>,
+    pub ranked: Vec<RankedRows>,
     calibrated: Option<Calibrated>,
     pub experiment: Option<Sorted>,
     pub pixels: Option<Pixels>,
@@ -185,7 +185,7 @@ impl Scoring {
     fn add_score(&mut self, rows: &Classes, positive: u32) {
         let Some(scores) = &rows.score else { return };
         let is_positive = |item: usize| rows.label[item] == positive;
-        self.ranked = vec![Ranked::new(scores, is_positive)];
+        self.ranked = vec![RankedRows::new(scores, is_positive)];
         self.add_recipe("roc_auc", Recipe::RocAuc);
         self.add_recipe("average_precision", Recipe::AveragePrecision);
         self.add_recipe("precision_at_recall", Recipe::PrecisionAtRecall);
@@ -211,7 +211,7 @@ impl Scoring {
         }
         let ranked = rows.class_scores.iter().enumerate();
         self.ranked = ranked
-            .map(|(class, scores)| Ranked::new(scores, |item| rows.label[item] as usize == class))
+            .map(|(class, scores)| RankedRows::new(scores, |item| rows.label[item] as usize == class))
             .collect();
         self.add_recipe("roc_auc", Recipe::RocAuc);
         self.add_recipe("average_precision", Recipe::AveragePrecision);

@@ -121,14 +121,14 @@ fn expected(leftover: Leftover<'_>) -> Option<Vec<f64>> {
 }
 
 /// A curve whose p-values are not yet corrected.
-struct Looked {
+struct UncorrectedCurve {
     curve: ResidualCurve,
     mean: Option<VarianceAnalysis>,
     spread: Option<VarianceAnalysis>,
 }
 
 /// `None` for a column of one value.
-fn looked(column: FrameColumn, left: Left<'_>) -> Option<Looked> {
+fn looked(column: FrameColumn, left: Left<'_>) -> Option<UncorrectedCurve> {
     let name = column.name.clone();
     let bins = BINS.min(left.residuals.len() / BIN_ROWS_MIN as usize);
     let feature = Feature::of(column, &Binning::Quantiles(bins), BIN_ROWS_MIN);
@@ -140,7 +140,7 @@ fn looked(column: FrameColumn, left: Left<'_>) -> Option<Looked> {
         members.iter().filter_map(|it| of(it, left)).collect::<Vec<_>>()
     };
     let spread = (left.of == ResidualOf::Value).then(|| variance_analysis(&groups(bins::Members::spread)));
-    Some(Looked {
+    Some(UncorrectedCurve {
         mean: variance_analysis(&groups(bins::Members::means)),
         spread: spread.flatten(),
         curve: ResidualCurve {
@@ -153,8 +153,8 @@ fn looked(column: FrameColumn, left: Left<'_>) -> Option<Looked> {
 }
 
 /// The curves with p-values corrected for the number of columns.
-fn corrected(looked: Vec<Option<Looked>>) -> Vec<Option<ResidualCurve>> {
-    let of = |analysis: fn(&Looked) -> Option<VarianceAnalysis>| {
+fn corrected(looked: Vec<Option<UncorrectedCurve>>) -> Vec<Option<ResidualCurve>> {
+    let of = |analysis: fn(&UncorrectedCurve) -> Option<VarianceAnalysis>| {
         let found: Vec<Option<VarianceAnalysis>> =
             looked.iter().map(|it| it.as_ref().and_then(analysis)).collect();
         let p_values: Vec<f64> = found.iter().map(|it| it.map_or(f64::NAN, |it| it.p_value)).collect();
@@ -165,7 +165,7 @@ fn corrected(looked: Vec<Option<Looked>>) -> Vec<Option<ResidualCurve>> {
         found.into_iter().zip(holm(&p_values)).map(depends).collect::<Vec<Option<Depends>>>()
     };
     let (means, spreads) = (of(|it| it.mean), of(|it| it.spread));
-    let curve = |((looked, mean_depends), spread_depends): ((Option<Looked>, _), _)| {
+    let curve = |((looked, mean_depends), spread_depends): ((Option<UncorrectedCurve>, _), _)| {
         looked.map(|it| ResidualCurve { mean_depends, spread_depends, ..it.curve })
     };
     looked.into_iter().zip(means).zip(spreads).map(curve).collect()

@@ -1,6 +1,6 @@
 //! Slices that name the same rows: of a married man who is a husband, each of the three is a slice, and all are one finding.
 
-use super::best::{Others, Scored};
+use super::best::{Others, ScoredSlice};
 use super::bits::count_both;
 use super::table::{Rows, Table};
 
@@ -9,7 +9,7 @@ pub const ALIKE_MIN: f64 = 0.95;
 
 /// A finding: the best of the slices that name its rows, and the others.
 pub(super) struct Finding<'s> {
-    pub(super) slice: &'s Scored,
+    pub(super) slice: &'s ScoredSlice,
     pub(super) others: Vec<Other>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Other {
 /// those that have.
 pub(super) fn findings<'s>(
     table: &Table,
-    best: &'s [Scored],
+    best: &'s [ScoredSlice],
     same: &Others,
     wanted: usize,
 ) -> Vec<Finding<'s>> {

@@ -10,7 +10,7 @@ const FLOOR_SLACK: f64 = 1e-9;
 
 /// A slice that was scored.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Scored {
+pub(super) struct ScoredSlice {
     pub(super) score: f64,
     pub(super) stats: Stats,
     /// The same for slices of the same rows.
@@ -19,7 +19,7 @@ pub(super) struct Scored {
     pub(super) items: Vec<u32>,
 }
 
-impl Scored {
+impl ScoredSlice {
     /// The higher score first; of equal ones the fewer predicates, then the earlier features.
     fn order(&self, other: &Self) -> Ordering {
         let by_width = || self.items.len().cmp(&other.items.len());
@@ -52,7 +52,7 @@ const OTHERS_MAX: usize = 8;
 pub(super) struct Others(HashMap<u64, BTreeSet<(usize, Vec<u32>)>>);
 
 impl Others {
-    fn add(&mut self, slice: &Scored) {
+    fn add(&mut self, slice: &ScoredSlice) {
         let same = self.0.entry(slice.fingerprint).or_default();
         same.insert((slice.items.len(), slice.items.clone()));
         if same.len() > OTHERS_MAX {
@@ -68,16 +68,16 @@ impl Others {
 
 /// The `wanted` best slices: always the same ones, in whatever order they are found.
 #[derive(Debug)]
-pub(super) struct Best {
+pub(super) struct BestSlices {
     wanted: usize,
     /// Whether of slices with the same rows only the first one counts.
     is_distinct: bool,
     floor: f64,
-    found: Vec<Scored>,
+    found: Vec<ScoredSlice>,
     others: Others,
 }
 
-impl Best {
+impl BestSlices {
     /// `known` are scores of slices that exist: as many slices score at least as much.
     pub(super) fn new(wanted: usize, is_distinct: bool, mut known: Vec<f64>) -> Self {
         known.sort_by(|one, other| other.total_cmp(one));
@@ -90,9 +90,9 @@ impl Best {
         Bar { floor: self.floor, last: last.map(|last| (last.score, last.items.len())) }
     }
 
-    pub(super) fn add(&mut self, more: impl IntoIterator<Item = Scored>) {
+    pub(super) fn add(&mut self, more: impl IntoIterator<Item = ScoredSlice>) {
         self.found.extend(more);
-        self.found.sort_unstable_by(Scored::order);
+        self.found.sort_unstable_by(ScoredSlice::order);
         if self.is_distinct {
             let (mut seen, others) = (HashSet::new(), &mut self.others);
             self.found.retain(|slice| {
@@ -107,7 +107,7 @@ impl Best {
     }
 
     /// The best slices, and those with the same rows where only the first one of these counts.
-    pub(super) fn into_found(self) -> (Vec<Scored>, Others) {
+    pub(super) fn into_found(self) -> (Vec<ScoredSlice>, Others) {
         (self.found, self.others)
     }
 }

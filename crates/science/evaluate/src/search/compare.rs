@@ -2,10 +2,10 @@
 
 use trackway_results::search::{ErrorSlice, SliceChange};
 
-use super::earlier::{Earlier, EarlierSlice};
+use super::earlier::{EarlierAnswer, EarlierSlice};
 
 /// The earlier slice with the same predicate, else one that was or is another description of the same rows.
-pub(super) fn same_slice<'e>(earlier: &'e Earlier, slice: &ErrorSlice) -> Option<&'e EarlierSlice> {
+pub(super) fn same_slice<'e>(earlier: &'e EarlierAnswer, slice: &ErrorSlice) -> Option<&'e EarlierSlice> {
     let was_described = |known: &&EarlierSlice| {
         known.also_described_by.iter().any(|it| it.predicate == slice.predicate)
             || slice.is_described_by(&known.predicate)

@@ -5,7 +5,7 @@ use trackway_results::search::{AlikeSlice, HeldOutSlice, Predicate};
 
 /// What is needed of an earlier answer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Earlier {
+pub struct EarlierAnswer {
     pub slices: Vec<EarlierSlice>,
     /// Its features: the bins are used again, so that slices stay the same ones.
     pub features: Vec<EarlierFeature>,

@@ -8,9 +8,9 @@ use trackway_results::search::{
 use trackway_statistics::benjamini_hochberg;
 
 use super::alike::{Finding, Other, findings};
-use super::best::{Others, Scored};
+use super::best::{Others, ScoredSlice};
 use super::compare::{compare, same_slice};
-use super::earlier::Earlier;
+use super::earlier::EarlierAnswer;
 use super::errors::{ErrorSource, no_column};
 use super::features::{Binning, Feature};
 use super::held_out::{HeldOut, parted};
@@ -133,7 +133,7 @@ pub fn find(
     frame: Frame,
     roles: &Roles,
     settings: &Settings,
-    earlier: Option<&Earlier>,
+    earlier: Option<&EarlierAnswer>,
     watch: &SearchObserver<'_>,
 ) -> Result<Answer, SearchError> {
     settings.check()?;
@@ -301,7 +301,7 @@ fn features(
     frame: Frame,
     roles: &Roles,
     settings: &Settings,
-    earlier: Option<&Earlier>,
+    earlier: Option<&EarlierAnswer>,
     min_support: u32,
 ) -> Result<Vec<Feature>, SearchError> {
     for name in roles.features.iter().chain(&roles.categorical) {
@@ -342,9 +342,9 @@ struct Assessment<'a> {
 
 impl Assessment<'_> {
     /// The earlier slices that this search would look at too, as they are now.
-    fn known(&self, earlier: &Earlier, settings: &Settings) -> Vec<Scored> {
+    fn known(&self, earlier: &EarlierAnswer, settings: &Settings) -> Vec<ScoredSlice> {
         let mut rows = Rows::default();
-        let mut known: Vec<Scored> = Vec::new();
+        let mut known: Vec<ScoredSlice> = Vec::new();
         for slice in &earlier.slices {
             let items =
                 self.items(&slice.predicate).filter(|items| (1..=settings.max_level).contains(&items.len()));
@@ -352,12 +352,12 @@ impl Assessment<'_> {
             let (stats, fingerprint) = self.table.stats(&items, &mut rows);
             let score = self.scoring.score(f64::from(stats.size), stats.error);
             let counts = stats.size >= self.scoring.min_support && stats.error > 0.0;
-            let is_same = |other: &Scored| {
+            let is_same = |other: &ScoredSlice| {
                 let is_distinct = settings.is_distinct || settings.merges_alike;
                 other.items == items || is_distinct && other.fingerprint == fingerprint
             };
             if counts && !known.iter().any(is_same) {
-                known.push(Scored { items, stats, score, fingerprint });
+                known.push(ScoredSlice { items, stats, score, fingerprint });
             }
         }
         known
@@ -376,7 +376,7 @@ impl Assessment<'_> {
 
     fn slices(&self, outcome: &Outcome) -> Vec<ErrorSlice> {
         let best = &outcome.best;
-        let slice = |(index, found): (usize, &Scored)| {
+        let slice = |(index, found): (usize, &ScoredSlice)| {
             let first = best.iter().position(|other| other.fingerprint == found.fingerprint);
             let same_rows_as = first.filter(|first| *first != index);
             ErrorSlice { same_rows_as, ..self.slice(&found.items, found.stats, found.score) }
@@ -408,7 +408,12 @@ impl Assessment<'_> {
     }
 
     /// Compares slices with earlier ones, and returns the earlier ones that were not found again.
-    fn compare(&self, slices: &mut [ErrorSlice], known: &[Scored], earlier: &Earlier) -> Vec<ErrorSlice> {
+    fn compare(
+        &self,
+        slices: &mut [ErrorSlice],
+        known: &[ScoredSlice],
+        earlier: &EarlierAnswer,
+    ) -> Vec<ErrorSlice> {
         for slice in &mut *slices {
             let before = same_slice(earlier, slice);
             compare(slice, before);

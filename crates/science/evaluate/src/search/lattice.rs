@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 use trackway_results::search::LevelAccount;
 
-use super::best::{Bar, Best, Others, Scored};
+use super::best::{Bar, BestSlices, Others, ScoredSlice};
 use super::level::{Candidate, Level};
 use super::score::{Scoring, Stats};
 use super::table::{Rows, Table};
@@ -29,7 +29,7 @@ const BLOCK_MAX: u64 = 1 << 20;
 /// The best slices, and what was looked at for them.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    pub(super) best: Vec<Scored>,
+    pub(super) best: Vec<ScoredSlice>,
     /// Those with the same rows as one of the best, where only the first one of these counts.
     pub(super) others: Others,
     pub(super) levels: Vec<LevelAccount>,
@@ -60,7 +60,7 @@ pub(super) fn best_slices(
     watch: &SearchObserver<'_>,
 ) -> Result<Outcome, SearchError> {
     let search = Search { table, scoring, is_distinct: aim.is_distinct, watch };
-    let mut best = Best::new(aim.wanted, aim.is_distinct, known);
+    let mut best = BestSlices::new(aim.wanted, aim.is_distinct, known);
     let mut level = search.first(&mut best);
     let items = level.len() as u64;
     let mut levels = vec![LevelAccount { level: 1, candidates: items, evaluated: items, pruned: 0 }];
@@ -82,7 +82,7 @@ pub(super) fn best_slices(
 }
 
 impl Outcome {
-    fn of(best: Best, levels: Vec<LevelAccount>, complete: bool) -> Self {
+    fn of(best: BestSlices, levels: Vec<LevelAccount>, complete: bool) -> Self {
         let (best, others) = best.into_found();
         Self { best, others, levels, complete }
     }
@@ -100,7 +100,7 @@ struct Search<'s> {
 struct Family {
     /// The last items of those that may have children.
     kept: Vec<(u32, Stats)>,
-    best: Vec<Scored>,
+    best: Vec<ScoredSlice>,
     candidates: u64,
     evaluated: u64,
 }
@@ -112,7 +112,7 @@ struct Grown {
 }
 
 impl Search<'_> {
-    fn first(&self, best: &mut Best) -> Level {
+    fn first(&self, best: &mut BestSlices) -> Level {
         let items: Vec<u32> = (0..self.table.items().len() as u32).collect();
         let stats = items.par_iter().map_init(Rows::default, |rows, item| self.table.stats(&[*item], rows).0);
         let stats: Vec<Stats> = stats.collect();
@@ -130,7 +130,7 @@ impl Search<'_> {
     fn grow(
         &self,
         parents: &Level,
-        best: &mut Best,
+        best: &mut BestSlices,
         keep_bytes: Option<usize>,
     ) -> Result<Grown, SearchError> {
         let width = parents.width() + 1;
@@ -213,12 +213,12 @@ impl Search<'_> {
         family
     }
 
-    fn scored(&self, parent: &[u32], item: u32, stats: Stats, bar: Bar, rows: &Rows) -> Option<Scored> {
+    fn scored(&self, parent: &[u32], item: u32, stats: Stats, bar: Bar, rows: &Rows) -> Option<ScoredSlice> {
         let score = self.scoring.score(f64::from(stats.size), stats.error);
         let is_wanted = stats.size >= self.scoring.min_support && bar.admits(score, parent.len() + 1);
         is_wanted.then(|| {
             let fingerprint = self.table.fingerprint(rows, item);
-            Scored { score, stats, fingerprint, items: [parent, &[item]].concat() }
+            ScoredSlice { score, stats, fingerprint, items: [parent, &[item]].concat() }
         })
     }
 }

@@ -33,7 +33,7 @@ use trackway_tables::read::Place;
 pub use alike::ALIKE_MIN;
 pub use blind_spots::{COLUMNS_OF_TRIPLES_MAX, ERROR_METRIC};
 pub(crate) use blind_spots::{Searched, blind_spots};
-pub use earlier::{Earlier, EarlierFeature, EarlierSlice};
+pub use earlier::{EarlierAnswer, EarlierFeature, EarlierSlice};
 pub use errors::ErrorSource;
 pub(crate) use errors::{row_losses, usual_loss};
 pub(crate) use features::Feature;

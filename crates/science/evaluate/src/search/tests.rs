@@ -192,7 +192,7 @@ fn the_same_rows_are_one_finding() {
     let every = Settings { merges_alike: false, ..settings.clone() };
     let every = find(small.frame(), &roles(), &every, None, &quiet()).unwrap();
     assert!(every.slices.iter().all(|slice| slice.also_described_by.is_empty()));
-    let earlier: Earlier = serde_json::from_str(&serde_json::to_string(&every).unwrap()).unwrap();
+    let earlier: EarlierAnswer = serde_json::from_str(&serde_json::to_string(&every).unwrap()).unwrap();
     let again = find(small.frame(), &roles(), &settings, Some(&earlier), &quiet()).unwrap();
     assert_eq!(again.slices[0].predicate, first.predicate);
     assert!(again.resolved.is_empty() && again.slices[0].change == Some(SliceChange::Same), "{again:?}");
@@ -466,7 +466,7 @@ fn since_an_earlier_answer() {
     };
     let settings = Settings { top: 2, max_level: 1, ..Settings::default() };
     let before = find(table([400, 300, 100]), &roles(), &settings, None, &quiet()).unwrap();
-    let earlier: Earlier = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
+    let earlier: EarlierAnswer = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
     let after = find(table([600, 100, 350]), &roles(), &settings, Some(&earlier), &quiet()).unwrap();
     let changes: Vec<(Option<&str>, Option<SliceChange>)> =
         after.slices.iter().map(|slice| (slice.predicate["f0"].as_deref(), slice.change)).collect();

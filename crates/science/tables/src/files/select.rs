@@ -77,7 +77,7 @@ fn missing(set: &str, spec: &DataSpec, path: &Path) -> DataError {
 }
 
 fn glob_files(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, DataError> {
-    let bad = |message: String| DataError::BadGlob { set: set.into(), pattern: spec.path.clone(), message };
+    let bad = |source| DataError::BadGlob { set: set.into(), pattern: spec.path.clone(), source };
     // The base may itself hold the pattern's special characters.
     let base_text = base.to_str().ok_or_else(|| bad("the folder's name is not UTF-8".into()))?;
     let absolute = Path::new(&spec.path).is_absolute();
@@ -88,7 +88,7 @@ fn glob_files(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, Data
         format!("{}/{}", glob::Pattern::escape(base_text), spec.path)
     };
     let mut files = Vec::new();
-    for found in glob::glob(&pattern).map_err(|error| bad(error.to_string()))? {
+    for found in glob::glob(&pattern).map_err(|error| bad(error.into()))? {
         let path = found.map_err(|error| {
             let path = error.path().to_owned();
             DataError::Unreadable { set: set.into(), path, source: error.into() }
@@ -126,7 +126,7 @@ fn objects(set: &str, spec: &DataSpec, context: &ReadContext) -> Result<Selectio
     let bad = |error: glob::PatternError| DataError::BadGlob {
         set: set.into(),
         pattern: url.into(),
-        message: error.to_string(),
+        source: error.into(),
     };
     let pattern = pattern_at.map(|_| glob::Pattern::new(url)).transpose().map_err(bad)?;
     let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::new() };

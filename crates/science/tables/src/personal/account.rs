@@ -1,8 +1,7 @@
 //! Numbers of accounts: payment cards and IBANs.
 
 use super::PersonalKind;
-
-type Judged = Option<(PersonalKind, bool)>;
+use super::kind::TokenKind;
 
 /// Digits of a token, and nothing but digits and separators in it.
 pub(super) fn digits_only(token: &str) -> Option<Vec<u8>> {
@@ -13,7 +12,7 @@ pub(super) fn digits_only(token: &str) -> Option<Vec<u8>> {
 /// A payment card number: 13 to 19 digits, in groups or not, with an issuer's prefix; valid by Luhn's check.
 ///
 /// Source: ISO/IEC 7812; prefixes of Visa, Mastercard, American Express, Discover, Diners, JCB, UnionPay, Maestro.
-pub(super) fn payment_card(token: &str) -> Judged {
+pub(super) fn payment_card(token: &str) -> TokenKind {
     let digits = digits_only(token)?;
     let groups_fit = token.split([' ', '-']).all(|group| (3..=19).contains(&group.len()));
     if !groups_fit || token.contains(['.', '/']) || !issuer_fits(&digits) {
@@ -54,7 +53,7 @@ pub(super) fn luhn(digits: &[u8]) -> bool {
 }
 
 /// An IBAN: country, two check digits, and the country's length; valid by the remainder modulo 97 (ISO 13616).
-pub(super) fn iban(token: &str) -> Judged {
+pub(super) fn iban(token: &str) -> TokenKind {
     let compact: Vec<u8> = token.bytes().filter(|byte| *byte != b' ').collect();
     let country = compact.get(..2)?;
     let is_of = |names: &[&str]| names.iter().any(|name| name.as_bytes() == country);

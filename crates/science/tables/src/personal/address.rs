@@ -3,9 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::PersonalKind;
-use super::kind::PersonalMatch;
-
-type Judged = Option<(PersonalKind, bool)>;
+use super::kind::{PersonalMatch, TokenKind};
 
 /// The longest name and the longest domain of an e-mail address (RFC 5321, 4.5.3.1).
 const NAME_BYTES_MAX: usize = 64;
@@ -90,7 +88,7 @@ const TOPS: &[&str] = &[
 
 /// A phone number: `+` and 8 to 15 digits (E.164), or the North American form with separators. Digits alone may be
 /// anything.
-pub(super) fn phone(token: &str) -> Judged {
+pub(super) fn phone(token: &str) -> TokenKind {
     let digits: Vec<u8> = token.bytes().filter(u8::is_ascii_digit).collect();
     let plain = token.bytes().all(|byte| byte.is_ascii_digit() || b"+ .-()/".contains(&byte));
     let plus = token.starts_with('+')
@@ -112,7 +110,7 @@ fn is_north_american(token: &str) -> bool {
 }
 
 /// A public IP address. Private, local and documentation ranges identify no person.
-pub(super) fn ip_address(token: &str) -> Judged {
+pub(super) fn ip_address(token: &str) -> TokenKind {
     let public = if let Ok(four) = token.parse::<Ipv4Addr>() {
         let local = four.is_private() || four.is_loopback() || four.is_link_local() || four.is_unspecified();
         !(local

@@ -16,6 +16,9 @@ pub(super) fn random_match_fraction(kind: PersonalKind) -> f64 {
     }
 }
 
+/// What one token looks like, and whether it passes the checks of that kind; `None`: it is not of the form.
+pub(super) type TokenKind = Option<(PersonalKind, bool)>;
+
 /// Something that looks like personal data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PersonalMatch<'t> {

@@ -78,8 +78,8 @@ fn token_len(bytes: &[u8]) -> usize {
         let word = &bytes[end + gap..next];
         let numeric = |word: &[u8]| word.iter().any(u8::is_ascii_digit);
         let bank = |word: &[u8]| word.len() == 4 && word.iter().all(u8::is_ascii_uppercase);
-        let goes_on = numeric(word) || (bank(word) && begins_as_iban(bytes));
-        if gap == 0 || !goes_on || !numeric(&bytes[..end]) {
+        let continues = numeric(word) || (bank(word) && begins_as_iban(bytes));
+        if gap == 0 || !continues || !numeric(&bytes[..end]) {
             // A leading bracket or plus belongs to what follows it.
             let only_lead = end == 0 && gap == 0;
             return if only_lead { 1.min(bytes.len()) } else { end };

@@ -288,7 +288,7 @@ fn merge_sorted(one: Vec<f64>, other: Vec<f64>) -> Vec<f64> {
 
 /// As stored: each level's values as little-endian bytes in base64, bounds as bits, so that every float comes back.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredQuantiles {
     count: u64,
     min: u64,
     max: u64,
@@ -305,7 +305,7 @@ impl Serialize for Quantiles {
         let encode = |values: &Vec<f64>| {
             STANDARD_NO_PAD.encode(values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
         };
-        Stored {
+        StoredQuantiles {
             count: self.count,
             min: self.min.to_bits(),
             max: self.max.to_bits(),
@@ -319,7 +319,7 @@ impl Serialize for Quantiles {
 
 impl<'de> Deserialize<'de> for Quantiles {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?;
+        let stored = StoredQuantiles::deserialize(deserializer)?;
         let levels = stored.levels.iter().map(|text| decode(text)).collect::<Result<Vec<_>, _>>();
         let levels = levels.map_err(serde::de::Error::custom)?;
         let total = levels.iter().enumerate().try_fold(0u64, |sum, (level, values)| {

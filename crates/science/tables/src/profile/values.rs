@@ -367,7 +367,7 @@ fn shown(bytes: &[u8]) -> String {
 
 /// As stored, most frequent values first. Hashes of strings are stored because a long string is not.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredCounts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     numbers: Option<Vec<(u64, u64)>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -384,7 +384,7 @@ impl Serialize for ValueCounts {
         kept.shorten();
         let mut texts: Vec<_> = kept.stored_texts().collect();
         texts.sort_unstable_by(|one, other| other.2.cmp(&one.2).then(one.0.cmp(&other.0)));
-        Stored {
+        StoredCounts {
             numbers: matches!(kept.keys, Keys::Numbers(_)).then(|| kept.numbers()),
             floats: matches!(kept.keys, Keys::Floats(_)).then(|| kept.numbers()),
             texts: kept.is_texts().then_some(texts),
@@ -397,15 +397,15 @@ impl Serialize for ValueCounts {
 
 impl<'de> Deserialize<'de> for ValueCounts {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?;
+        let stored = StoredCounts::deserialize(deserializer)?;
         let (mut counts, numbers, texts) = match stored {
-            Stored { numbers: Some(numbers), floats: None, texts: None, .. } => {
+            StoredCounts { numbers: Some(numbers), floats: None, texts: None, .. } => {
                 (Self::of_numbers(), numbers, vec![])
             }
-            Stored { numbers: None, floats: Some(floats), texts: None, .. } => {
+            StoredCounts { numbers: None, floats: Some(floats), texts: None, .. } => {
                 (Self::of_floats(), floats, vec![])
             }
-            Stored { numbers: None, floats: None, texts: Some(texts), .. } => {
+            StoredCounts { numbers: None, floats: None, texts: Some(texts), .. } => {
                 (Self::of_texts(), vec![], texts)
             }
             _ => return Err(serde::de::Error::custom("values are numbers, floats or strings, one of these")),

@@ -97,23 +97,23 @@ fn group(open_bytes: &[u64], columns_max: usize, budget: u64, cost: impl Fn(u64)
 }
 
 /// What else is gathered while the groups are read.
-pub trait Beside: Sync {
+pub trait GroupObserver: Sync {
     /// Reads the rows of one group.
     type Pass: Pass;
     /// What is kept of a group that was read.
-    type Found: Send;
+    type GroupResult: Send;
 
     /// Before the group with these columns of the whole source is read, by the types of `group`.
     fn begin(&self, columns: &[usize], group: &Source) -> Self::Pass;
 
     /// After it was read.
-    fn end(&self, read: Self::Pass) -> Self::Found;
+    fn end(&self, read: Self::Pass) -> Self::GroupResult;
 }
 
 /// Nothing else.
-impl Beside for () {
+impl GroupObserver for () {
     type Pass = ();
-    type Found = ();
+    type GroupResult = ();
 
     fn begin(&self, _: &[usize], _: &Source) {}
 
@@ -124,12 +124,12 @@ impl Beside for () {
 ///
 /// # Errors
 /// As [`crate::pass::scan`].
-pub fn scan_beside<B: Beside>(
+pub fn scan_beside<B: GroupObserver>(
     source: &mut Source,
     (label, sampling): (Option<&str>, Sampling),
     beside: &B,
     watch: &PassObserver<'_>,
-) -> Result<(Profiler, Vec<B::Found>, Coverage), DataError> {
+) -> Result<(Profiler, Vec<B::GroupResult>, Coverage), DataError> {
     let threads = rayon::current_num_threads();
     let mut layout = source.layout();
     let mut unknown_keys = None;
@@ -177,8 +177,8 @@ struct Groups<'g, B> {
     done: AtomicU64,
 }
 
-impl<B: Beside> Groups<'_, B> {
-    fn scan(&self, columns: &[usize]) -> Result<(Scanned, B::Found), DataError> {
+impl<B: GroupObserver> Groups<'_, B> {
+    fn scan(&self, columns: &[usize]) -> Result<(Scanned, B::GroupResult), DataError> {
         let with_label = self.label_index.filter(|label| !columns.contains(label));
         let read: Vec<usize> = columns.iter().copied().chain(with_label).collect();
         let mut source = self.source.only(&read);

@@ -17,6 +17,7 @@
 //! digits with zeros in front are text. Where floats are rounded (more than 17 digits), and wherever else something is not read
 //! as it is written, a [`ReadNote`] says how much and where; a strict [`ReadContext`] makes an error of it.
 
+mod agree;
 mod bytes;
 mod chunk;
 mod coverage;
@@ -27,40 +28,42 @@ mod notes;
 mod numbers;
 mod opener;
 mod parquet_file;
+mod positions;
 mod retype;
 mod sample;
+mod sink;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod text;
 mod units;
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::DataType;
 use rayon::prelude::*;
 use trackway_core::boundary::contained;
 use trackway_formats::runfile::{DataSpec, nearest};
 
-use crate::error::{DataError, compression_advice, did_you_mean};
+use crate::error::{DataError, did_you_mean};
 use crate::files::context::ReadContext;
 use crate::files::identity::Identity;
 pub use crate::files::remote::{ByteSource, RemoteFile, RemoteFiles};
 use crate::files::select::select;
-use crate::types::infer::{Form, Kept, Style};
+use crate::types::infer::Style;
+pub use agree::agree;
 pub use bytes::{open, read_full};
 pub use chunk::{Chunk, Marks, Texts};
-use chunk::{Originals, RowNumbers};
 pub(crate) use coverage::merge_faults;
 pub use coverage::{CellTally, Coverage, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, RejectedRow};
 pub use mixed::MixedColumn;
 pub use notes::{losses, sentences};
 use opener::{Opener, table_format};
 use parquet_file::ParquetFile;
+use positions::Positions;
+pub(crate) use sink::{ChunkSink, Stop};
 use tally::{StringLimit, Tally};
 pub use text::blocks::MAX_RECORD_BYTES;
 use text::cells::Missing;
@@ -72,7 +75,6 @@ pub use trackway_results::reading::{
 };
 pub(crate) use units::{Unit, Units};
 
-use crate::types::times::FirstOfDate;
 use crate::types::{Column, ColumnType};
 
 /// The files of one data set, opened for reading.
@@ -108,15 +110,6 @@ pub(crate) struct Wanted {
     pub(crate) is_given: bool,
     /// Whether it is text only because its numbers or dates are kept as they are written.
     pub(crate) is_kept: bool,
-}
-
-/// The order in which a column's dates are written.
-fn order_of(style: Style) -> FirstOfDate {
-    match style {
-        Style::Day => FirstOfDate::Day,
-        Style::Month => FirstOfDate::Month,
-        Style::Usual | Style::Unsigned => FirstOfDate::Year,
-    }
 }
 
 /// One file of a source.
@@ -280,7 +273,7 @@ impl Source {
             keeps_originals: false,
             missing,
             missing_is_given: !spec.missing.is_empty(),
-            opening: left_out_files(base, &others),
+            opening: notes::left_out_files(base, &others),
             scanned: Vec::new(),
             context: context.clone(),
         };
@@ -576,42 +569,6 @@ impl Source {
             || (0..self.columns.len()).any(|index| style(&wider, index) != style(self, index));
         is_wider.then_some(wider)
     }
-}
-
-/// Gives columns that both sources have one type where the values of one side are kept as they are written and those of the
-/// other were taken for numbers or dates, so that equal values are equal on both sides; dates whose order one side does not
-/// show have that of the other. Of the columns that `is_wanted`; whether anything changed.
-pub fn agree(one: &mut Source, other: &mut Source, is_wanted: &dyn Fn(&str) -> bool) -> bool {
-    let has_changed = one.agree_with(other, is_wanted);
-    other.agree_with(one, is_wanted) || has_changed
-}
-
-impl Source {
-    /// Takes over what the other side shows.
-    fn agree_with(&mut self, other: &Self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
-        let mut has_changed = false;
-        for index in 0..self.columns.len() {
-            let name = &self.columns[index].name;
-            if !is_wanted(name) {
-                continue;
-            }
-            let Some(there) = other.columns.iter().position(|it| it.name == *name) else { continue };
-            let (here, other_kind) =
-                (self.tallies[index].decide(self.string_limit), other.columns[there].kind);
-            let is_ordered = other_kind == ColumnType::Timestamp
-                && matches!(other.tallies[there].style(other_kind), Style::Day | Style::Month);
-            if here.kept == Some(Kept::Ambiguous) && is_ordered {
-                self.tallies[index].merge(&other.tallies[there]);
-                self.columns[index].kind = self.tallies[index].decide(self.string_limit).kind;
-                has_changed = true;
-            } else if other.is_text_of_values(there) && self.is_of_texts(index) {
-                self.columns[index].kind = ColumnType::Text;
-                self.tallies[index] = Tally::certain(Some(Form::Text));
-                has_changed = true;
-            }
-        }
-        has_changed
-    }
 
     /// Whether numbers of its text files are read with a decimal comma.
     pub(crate) fn has_decimal_comma(&self) -> bool {
@@ -622,27 +579,6 @@ impl Source {
     pub(crate) fn is_json(&self) -> bool {
         self.files.iter().all(|file| matches!(file.kind, FileKind::Json | FileKind::Empty))
             && self.files.iter().any(|file| matches!(file.kind, FileKind::Json))
-    }
-
-    /// Whether a column is text only because its numbers or dates are kept as they are written, or because a file with types says
-    /// that it is.
-    fn is_text_of_values(&self, index: usize) -> bool {
-        let stored = || self.files.iter().any(|file| file.stores_as_text(&self.columns[index].name));
-        self.columns[index].kind == ColumnType::Text
-            && (self.tallies[index].decide(self.string_limit).kept.is_some() || stored())
-    }
-
-    /// Whether a column holds numbers, dates or booleans that a text file writes, or numbers that another file stores exactly.
-    fn is_of_texts(&self, index: usize) -> bool {
-        let Column { name, kind } = &self.columns[index];
-        match kind {
-            ColumnType::Int => true,
-            ColumnType::Float | ColumnType::Bool | ColumnType::Timestamp => {
-                self.files.iter().all(|file| !matches!(file.kind, FileKind::Parquet(_)))
-                    || self.stored_type(name).is_some_and(|stored| stored.is_decimal())
-            }
-            _ => false,
-        }
     }
 }
 
@@ -656,125 +592,6 @@ pub(crate) struct Layout {
     pub(crate) by_column: bool,
 }
 
-/// Hands chunks of one unit to the pass and keeps the account.
-pub(crate) struct ChunkSink<'s> {
-    pub(crate) file: usize,
-    pub(crate) coverage: Coverage,
-    source: &'s Source,
-    wants_faulty: bool,
-    take: &'s mut dyn FnMut(&Chunk) -> Result<(), Stop>,
-}
-
-/// Why a unit was not read to its end.
-pub(crate) enum Stop {
-    Cancelled,
-    Failed(DataError),
-}
-
-impl<'s> ChunkSink<'s> {
-    pub(crate) fn new(
-        file: usize,
-        source: &'s Source,
-        wants_faulty: bool,
-        take: &'s mut dyn FnMut(&Chunk) -> Result<(), Stop>,
-    ) -> Self {
-        let columns = vec![CellTally::default(); source.columns.len()];
-        let rejected = wants_faulty.then(Vec::new);
-        Self {
-            file,
-            coverage: Coverage { columns, rejected, ..Coverage::default() },
-            source,
-            wants_faulty,
-            take,
-        }
-    }
-
-    /// The account of a column of a chunk, at its beginning.
-    fn no_faults(&self) -> CellTally {
-        CellTally { listed: self.wants_faulty.then(Vec::new), ..CellTally::default() }
-    }
-
-    fn keeps_originals(&self) -> bool {
-        self.source.keeps_originals
-    }
-
-    /// `originals` are the cells as they are in the file, if these are kept and others than `arrays`.
-    fn give(
-        &mut self,
-        (arrays, originals): (Vec<ArrayRef>, Option<Originals>),
-        rows: usize,
-        numbers: RowNumbers,
-        cells: Vec<CellTally>,
-    ) -> Result<(), Stop> {
-        let batch = self.batch(arrays, rows);
-        let (originals, marks) = match originals {
-            Some(Originals { columns, marks }) => (Some(self.batch(columns, rows)), marks),
-            None => (None, Marks::default()),
-        };
-        self.coverage.read(self.file, rows);
-        let chunk = Chunk { file: self.file, batch, originals, marks, rows: numbers, cells };
-        let taken = (self.take)(&chunk);
-        for (known, more) in self.coverage.columns.iter_mut().zip(chunk.cells) {
-            known.merge(more);
-        }
-        taken
-    }
-
-    fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> RecordBatch {
-        let field = |(column, array): (&Column, &ArrayRef)| {
-            Field::new(column.name.as_str(), array.data_type().clone(), true)
-        };
-        let fields: Vec<Field> = self.source.columns.iter().zip(&arrays).map(field).collect();
-        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
-            .expect("every column has as many rows as the chunk, of its field's type")
-    }
-
-    fn corrupt(&self, message: String) -> Stop {
-        let path = self.source.files[self.file].path.clone();
-        Stop::Failed(DataError::Corrupt {
-            set: self.source.set.clone(),
-            path,
-            format: "Parquet file",
-            message,
-        })
-    }
-}
-
-/// Where columns are by name; most often each is in the same place as in the file before.
-struct Positions<'c> {
-    columns: &'c [Column],
-    /// Made when it is needed first. Of several columns of one name the first counts.
-    by_name: OnceCell<HashMap<&'c str, usize>>,
-}
-
-impl<'c> Positions<'c> {
-    fn of(columns: &'c [Column]) -> Self {
-        Self { columns, by_name: OnceCell::new() }
-    }
-
-    fn find(&self, name: &str, place: usize) -> Option<usize> {
-        if self.columns.get(place).is_some_and(|known| known.name == name) {
-            return Some(place);
-        }
-        let columns = self.columns.iter().enumerate().rev();
-        let by_name = self.by_name.get_or_init(|| columns.map(|(at, it)| (it.name.as_str(), at)).collect());
-        by_name.get(name).copied()
-    }
-}
-
 fn display(base: &Path, path: &Path) -> String {
     path.strip_prefix(base).unwrap_or(path).to_string_lossy().into_owned()
-}
-
-fn left_out_files(base: &Path, others: &[&PathBuf]) -> Vec<ReadNote> {
-    let Some(first) = others.first() else { return Vec::new() };
-    let first = display(base, first);
-    let advice = compression_advice(&first);
-    let message = match others.len() {
-        1 => format!("`{first}` was skipped (not a table){advice}"),
-        count => format!("{count} files were skipped (not tables), the first `{first}`{advice}"),
-    };
-    let note = ReadNote::new(ReadNoteKind::SkippedFiles, others.len() as u64, message);
-    vec![ReadNote { file: Some(first), ..note }]
 }

@@ -3,6 +3,7 @@
 //! says that a value is not what the file has.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use trackway_results::reading::{
     CellFaults, Column, ColumnType, Occurrences, Place, ReadNote, ReadNoteKind, RejectKind,
@@ -10,10 +11,24 @@ use trackway_results::reading::{
 
 use super::coverage::Coverage;
 use super::text::cells::USUAL_MISSING;
-use super::{FileKind, Source, SourceFile};
+use super::{FileKind, Source, SourceFile, display};
 use crate::counted;
+use crate::error::compression_advice;
 use crate::limits::EXAMPLES_MAX;
-use crate::types::infer::{Kept, Style};
+use crate::types::infer::{Style, TextReason};
+
+/// The note on files that are no tables.
+pub(super) fn left_out_files(base: &Path, others: &[&PathBuf]) -> Vec<ReadNote> {
+    let Some(first) = others.first() else { return Vec::new() };
+    let first = display(base, first);
+    let advice = compression_advice(&first);
+    let message = match others.len() {
+        1 => format!("`{first}` was skipped (not a table){advice}"),
+        count => format!("{count} files were skipped (not tables), the first `{first}`{advice}"),
+    };
+    let note = ReadNote::new(ReadNoteKind::SkippedFiles, others.len() as u64, message);
+    vec![ReadNote { file: Some(first), ..note }]
+}
 
 /// Notes on one file, from its beginning.
 pub(super) fn of_file(file: &SourceFile) -> Vec<ReadNote> {
@@ -38,6 +53,10 @@ pub(super) fn of_file(file: &SourceFile) -> Vec<ReadNote> {
             let message =
                 format!("`{path}` escapes quotes with a backslash: `\\\"` within quotes is read as a quote");
             notes.push(ReadNote::new(ReadNoteKind::Backslashes, 1, message));
+        }
+        if layout.has_recoded_header {
+            let message = format!("the header of `{path}` is not UTF-8: its names are read as Windows-1252");
+            notes.push(ReadNote::new(ReadNoteKind::RenamedColumn, 1, message));
         }
     }
     notes.into_iter().map(|note| note.in_file(path)).collect()
@@ -81,23 +100,24 @@ impl Source {
             let message = format!("`{name}` {what}{first}");
             Some(ReadNote { row: line, file, ..ReadNote::new(kind, count, message) }.in_column(name))
         };
-        let kept = |kept: Kept, what: &str| note(ReadNoteKind::KeptAsText, tally.evidence(kept), what);
+        let kept = |kept: TextReason, what: &str| note(ReadNoteKind::KeptAsText, tally.evidence(kept), what);
         let ordered =
             |style, what: &str| note(ReadNoteKind::FirstOfDate, tally.evidence_of_order(style), what);
         match (decision.kept, decision.style) {
-            (Some(Kept::Codes), _) => kept(
-                Kept::Codes,
+            (Some(TextReason::Codes), _) => kept(
+                TextReason::Codes,
                 "is read as text: some of its digits are a code and not a number, with zeros in front or as a telephone number",
             ),
-            (Some(Kept::Digits), _) => {
-                kept(Kept::Digits, "is read as text: some of its numbers have more digits than 64 bits hold")
-            }
-            (Some(Kept::Ambiguous), _) => kept(
-                Kept::Ambiguous,
+            (Some(TextReason::Digits), _) => kept(
+                TextReason::Digits,
+                "is read as text: some of its numbers have more digits than 64 bits hold",
+            ),
+            (Some(TextReason::Ambiguous), _) => kept(
+                TextReason::Ambiguous,
                 "is read as text: each of its dates could have the day first or the month first",
             ),
-            (Some(Kept::BothOrders), _) => kept(
-                Kept::BothOrders,
+            (Some(TextReason::BothOrders), _) => kept(
+                TextReason::BothOrders,
                 "is read as text: some of its dates have the day first, others the month",
             ),
             (None, Style::Day) => ordered(

@@ -161,7 +161,7 @@ fn read_long_float(value: &[u8]) -> Option<ReadFloat> {
         let is_beyond = value.iter().any(u8::is_ascii_digit);
         return (!is_beyond).then_some(ReadFloat { number, is_rounded: false });
     }
-    Some(ReadFloat { number, is_rounded: Written::of(value).is_rounded_to(number) })
+    Some(ReadFloat { number, is_rounded: WrittenNumber::of(value).is_rounded_to(number) })
 }
 
 fn is_whole(value: &[u8]) -> bool {
@@ -189,7 +189,7 @@ const COUNTED_DIGITS_MAX: usize = 38;
 const DECIMALS_MAX: usize = 38;
 
 /// A number as it is written: its digits from the first that is not zero, and where its point is.
-struct Written<'v> {
+struct WrittenNumber<'v> {
     value: &'v [u8],
     /// Of the digits, as far as 38 of them go.
     mantissa: u128,
@@ -199,7 +199,7 @@ struct Written<'v> {
     is_whole: bool,
 }
 
-impl<'v> Written<'v> {
+impl<'v> WrittenNumber<'v> {
     fn of(value: &'v [u8]) -> Self {
         let mut written = Self { value, mantissa: 0, digits: 0, decimals: 0, is_whole: is_whole(value) };
         let mut behind_point = false;
@@ -262,13 +262,13 @@ impl<'v> Written<'v> {
 
 /// A number of 128 bits and a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Whole {
+struct WideNumber {
     number: u128,
     /// Whether the first binary digit of the fraction is one, and whether any later one is.
     fraction: (bool, bool),
 }
 
-impl Whole {
+impl WideNumber {
     /// The nearest whole number; of two, the even one.
     fn rounded(self) -> u128 {
         self.number
@@ -281,7 +281,7 @@ impl Whole {
 }
 
 /// A positive float times a power of ten; `None` where 128 bits do not hold it.
-fn times_power_of_ten(number: f64, decimals: usize) -> Option<Whole> {
+fn times_power_of_ten(number: f64, decimals: usize) -> Option<WideNumber> {
     const MANTISSA_BITS: u32 = 52;
     let bits = number.to_bits();
     let exponent = i64::try_from(bits >> MANTISSA_BITS).ok().filter(|exponent| *exponent > 0)?;
@@ -295,7 +295,7 @@ fn times_power_of_ten(number: f64, decimals: usize) -> Option<Whole> {
         let product = (high << 64) | u128::from(low);
         let fits = |shift: &u32| high >> 64 == 0 && *shift <= product.leading_zeros();
         let shift = u32::try_from(shift).ok().filter(fits)?;
-        return Some(Whole { number: product << shift, fraction: (false, false) });
+        return Some(WideNumber { number: product << shift, fraction: (false, false) });
     }
     let shift = u32::try_from(-shift).ok()?;
     let (number, fraction) = if shift <= 64 {
@@ -310,7 +310,7 @@ fn times_power_of_ten(number: f64, decimals: usize) -> Option<Whole> {
         let (half, behind) = (1u128 << (shift - 1), high & ((1 << shift) - 1));
         (high >> shift, (behind & half != 0, behind & (half - 1) != 0 || low != 0))
     };
-    Some(Whole { number, fraction })
+    Some(WideNumber { number, fraction })
 }
 
 /// Whether a decimal number of another format is the one that its nearest 64-bit float is printed as: two different ones are

@@ -16,7 +16,7 @@ use arrow::util::display::array_value_to_string;
 use super::coverage::CellTally;
 use super::numbers::{is_shortest, parse_any_int, parse_any_unsigned, read_any_float};
 use super::text::cells::parse_bool;
-use super::{Place, Wanted, order_of};
+use super::{Place, Wanted};
 use crate::types::ColumnType;
 use crate::types::infer::{Form, Style, form_of};
 use crate::types::times;
@@ -336,7 +336,7 @@ impl Retyped<'_> {
             }))),
             (ColumnType::Bool, _) => Arc::new(BooleanArray::from(self.each(|_, row| parse_bool(bytes(row))))),
             (_, style) => Arc::new(TimestampMicrosecondArray::from(self.each(|column, row| {
-                let moment = times::parse(bytes(row), order_of(style))?;
+                let moment = times::parse(bytes(row), style.first_of_date())?;
                 if moment.is_cut {
                     column.rounded(row);
                 }

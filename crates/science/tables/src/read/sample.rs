@@ -167,12 +167,15 @@ fn layout(
         skip_lines: spec.skip_lines,
         has_trailing_separator: spec.trailing_separator,
         has_decimal_comma: spec.decimal == Some(DecimalMark::Comma),
+        has_recoded_header: false,
     };
     layout.has_header = spec.header.unwrap_or_else(|| match first_row(&fields, user_names) {
         FirstRow::Header => true,
         FirstRow::Data => user_names.is_empty() && is_numbered(&fields, text, &layout),
         FirstRow::Words => has_other_than_words(text, &layout, missing),
     });
+    let is_recoded = fields.iter().any(|field| std::str::from_utf8(field).is_err());
+    layout.has_recoded_header = layout.has_header && user_names.is_empty() && is_recoded;
     Ok((layout, fields))
 }
 

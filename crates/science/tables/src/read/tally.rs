@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trackway_statistics::binomial_p_value;
 
 use crate::types::ColumnType;
-use crate::types::infer::{Decision, Form, Kept, Style, decide};
+use crate::types::infer::{Decision, Form, Style, TextReason, decide};
 
 /// How many values of which form a column has; decides the column's type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -126,14 +126,14 @@ impl Tally {
     }
 
     /// The values for which the column is kept as strings, where that is so: how many were seen, and the first known line.
-    pub(super) fn evidence(&self, kept: Kept) -> (u64, Option<u64>) {
+    pub(super) fn evidence(&self, kept: TextReason) -> (u64, Option<u64>) {
         let is_evidence = |form: &Form| match kept {
-            Kept::Codes => *form == Form::Code,
-            Kept::Digits => {
+            TextReason::Codes => *form == Form::Code,
+            TextReason::Digits => {
                 matches!(form, Form::Digits | Form::LongWhole | Form::LongNegative | Form::LongUnsigned)
             }
-            Kept::Ambiguous => *form == Form::EitherFirst,
-            Kept::BothOrders => matches!(form, Form::Day | Form::Month),
+            TextReason::Ambiguous => *form == Form::EitherFirst,
+            TextReason::BothOrders => matches!(form, Form::Day | Form::Month),
         };
         self.seen(&is_evidence)
     }
@@ -182,10 +182,10 @@ mod tests {
         let decided = |forms: &[(Form, u64)]| tally(forms).decide(StringLimit::Fraction);
         assert_eq!(decided(&[(Form::Whole, 99), (Form::Text, 1)]).kind, ColumnType::Int);
         assert_eq!(decided(&[(Form::Whole, 9), (Form::Text, 1)]).kind, ColumnType::Text);
-        assert_eq!(decided(&[(Form::Whole, 999_999), (Form::Code, 1)]).kept, Some(Kept::Codes));
+        assert_eq!(decided(&[(Form::Whole, 999_999), (Form::Code, 1)]).kept, Some(TextReason::Codes));
         assert_eq!(
             decided(&[(Form::Whole, 999_999), (Form::Digits, 1), (Form::Text, 1)]).kept,
-            Some(Kept::Digits)
+            Some(TextReason::Digits)
         );
     }
 
@@ -214,7 +214,10 @@ mod tests {
         let known = tally(&[(Form::LongWhole, 10), (Form::Whole, 90)]);
         let later = BTreeMap::from([(Form::Float, 1)]);
         let after = known.after(ColumnType::Int, 1_000, &later);
-        assert_eq!((after.decide(StringLimit::Fraction).kept, after.total()), (Some(Kept::Digits), 1_001));
+        assert_eq!(
+            (after.decide(StringLimit::Fraction).kept, after.total()),
+            (Some(TextReason::Digits), 1_001)
+        );
         let later = BTreeMap::from([(Form::LongUnsigned, 1)]);
         let after = known.after(ColumnType::Int, 1_000, &later).decide(StringLimit::Fraction);
         assert_eq!((after.kind, after.style), (ColumnType::Int, Style::Unsigned));

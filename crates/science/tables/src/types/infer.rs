@@ -3,7 +3,7 @@
 use trackway_results::reading::ColumnType;
 
 use crate::types::decimal::{GROUP_DIGITS, unsigned_part, with_point};
-use crate::types::times::{orders_of, parse_timestamp};
+use crate::types::times::{FirstOfDate, orders_of, parse_timestamp};
 
 /// What one value shows about the type of its column. What a column is follows from the forms of all its values
 /// together, whatever their order.
@@ -139,9 +139,20 @@ pub(crate) enum Style {
     Month,
 }
 
+impl Style {
+    /// The part that a column's dates begin with.
+    pub(crate) const fn first_of_date(self) -> FirstOfDate {
+        match self {
+            Self::Day => FirstOfDate::Day,
+            Self::Month => FirstOfDate::Month,
+            Self::Usual | Self::Unsigned => FirstOfDate::Year,
+        }
+    }
+}
+
 /// Why a column of numbers or dates is read as the strings that the file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum TextReason {
     /// Some have zeros in front, or are telephone numbers.
     Codes,
     /// Some have more digits than a number of 64 bits holds.
@@ -157,7 +168,7 @@ pub(crate) enum Kept {
 pub(crate) struct Decision {
     pub(crate) kind: ColumnType,
     pub(crate) style: Style,
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<TextReason>,
 }
 
 /// The narrowest type that holds every value of these forms without changing one.
@@ -200,9 +211,9 @@ fn decide_numbers(has: HasForm<'_>) -> Decision {
     // Without a type that holds both, floats are the only one.
     let needs_floats = has(&|form| form == Form::Float) || (has_unsigned && has(&Form::is_below_zero));
     if has(&|form| form == Form::Code) {
-        kept(Kept::Codes)
+        kept(TextReason::Codes)
     } else if has(&|form| form == Form::Digits) || (needs_floats && has(&Form::is_long)) {
-        kept(Kept::Digits)
+        kept(TextReason::Digits)
     } else if needs_floats {
         Decision::of(ColumnType::Float)
     } else if has_unsigned {
@@ -216,10 +227,10 @@ fn decide_dates(is: &dyn Fn(Form) -> bool) -> Decision {
     let kept = |kept| Decision { kept: Some(kept), ..Decision::of(ColumnType::Text) };
     let in_order = |style| Decision { style, ..Decision::of(ColumnType::Timestamp) };
     match (is(Form::Day), is(Form::Month), is(Form::EitherFirst)) {
-        (true, true, _) => kept(Kept::BothOrders),
+        (true, true, _) => kept(TextReason::BothOrders),
         (true, false, _) => in_order(Style::Day),
         (false, true, _) => in_order(Style::Month),
-        (false, false, true) => kept(Kept::Ambiguous),
+        (false, false, true) => kept(TextReason::Ambiguous),
         (false, false, false) => Decision::of(ColumnType::Timestamp),
     }
 }
@@ -407,17 +418,17 @@ mod tests {
         for (texts, kind, style, kept) in [
             (&["1", "9007199254740993"][..], Int, Style::Usual, None),
             (&["1.5", "9007199254740992"], Float, Style::Usual, None),
-            (&["1.5", "9007199254740993"], Text, Style::Usual, Some(Kept::Digits)),
+            (&["1.5", "9007199254740993"], Text, Style::Usual, Some(TextReason::Digits)),
             (&["1", "18446744073709551615"], Int, Style::Unsigned, None),
-            (&["-1", "18446744073709551615"], Text, Style::Usual, Some(Kept::Digits)),
+            (&["-1", "18446744073709551615"], Text, Style::Usual, Some(TextReason::Digits)),
             (&["-1", "9223372036854775808"], Float, Style::Usual, None),
-            (&["1", "18446744073709551616001"], Text, Style::Usual, Some(Kept::Digits)),
-            (&["1", "2", "01"], Text, Style::Usual, Some(Kept::Codes)),
-            (&["1.5", "01.5"], Text, Style::Usual, Some(Kept::Codes)),
+            (&["1", "18446744073709551616001"], Text, Style::Usual, Some(TextReason::Digits)),
+            (&["1", "2", "01"], Text, Style::Usual, Some(TextReason::Codes)),
+            (&["1.5", "01.5"], Text, Style::Usual, Some(TextReason::Codes)),
             (&["1/2/2026", "31/12/2026"], Timestamp, Style::Day, None),
             (&["2026-01-02", "1/2/2026", "12/31/2026"], Timestamp, Style::Month, None),
-            (&["31/12/2026", "12/31/2026"], Text, Style::Usual, Some(Kept::BothOrders)),
-            (&["1/2/2026", "2026/01/02"], Text, Style::Usual, Some(Kept::Ambiguous)),
+            (&["31/12/2026", "12/31/2026"], Text, Style::Usual, Some(TextReason::BothOrders)),
+            (&["1/2/2026", "2026/01/02"], Text, Style::Usual, Some(TextReason::Ambiguous)),
             (&["1", "2026-01-02"], Text, Style::Usual, None),
         ] {
             assert_eq!(of(texts), Decision { kind, style, kept }, "{texts:?}");

@@ -24,7 +24,7 @@ pub(crate) enum FirstOfDate {
 
 /// A time that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct ParsedTime {
     /// Microseconds since 1970.
     pub(crate) micros: i64,
     /// Whether it is written with more than microseconds, which were cut, or is a leap second, which was moved: others may be
@@ -40,9 +40,9 @@ pub fn parse_timestamp(value: &[u8]) -> Option<i64> {
 
 /// A date or a time.
 #[inline]
-pub(crate) fn parse(value: &[u8], order: FirstOfDate) -> Option<Moment> {
+pub(crate) fn parse(value: &[u8], order: FirstOfDate) -> Option<ParsedTime> {
     match parse_usual(value) {
-        Some(micros) => Some(Moment { micros, is_cut: false }),
+        Some(micros) => Some(ParsedTime { micros, is_cut: false }),
         None => parse_any(value, order),
     }
 }
@@ -87,14 +87,14 @@ fn parse_usual(value: &[u8]) -> Option<i64> {
     Some(days * MICROS_PER_DAY + seconds * 1_000_000 + micros)
 }
 
-fn parse_any(value: &[u8], order: FirstOfDate) -> Option<Moment> {
+fn parse_any(value: &[u8], order: FirstOfDate) -> Option<ParsedTime> {
     let (days, rest) = parse_date(value, order)?;
     let (clock, is_cut) = match rest {
         [] => (0, false),
         [b'T' | b't' | b' ', rest @ ..] => parse_clock(rest)?,
         _ => return None,
     };
-    Some(Moment { micros: days * MICROS_PER_DAY + clock, is_cut })
+    Some(ParsedTime { micros: days * MICROS_PER_DAY + clock, is_cut })
 }
 
 /// Days since 1970, and what follows the date.
@@ -249,7 +249,7 @@ mod tests {
         fn usual_times_are_read_as_others(text in "[0-9]{4}-[01][0-9]-[0-3][0-9][ Tx][0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{0,7})?") {
             let general = parse_any(text.as_bytes(), FirstOfDate::Year);
             match parse_usual(text.as_bytes()) {
-                Some(micros) => prop_assert_eq!(general, Some(Moment { micros, is_cut: false })),
+                Some(micros) => prop_assert_eq!(general, Some(ParsedTime { micros, is_cut: false })),
                 None => prop_assert!(general.is_none_or(|moment| moment.is_cut) || text.len() > 26),
             }
         }
@@ -333,8 +333,8 @@ mod tests {
     fn more_than_microseconds_are_cut_and_known() {
         let read = |text: &str| parse(text.as_bytes(), FirstOfDate::Year).unwrap();
         let micros = parse_timestamp(b"2026-11-21 07:00:00.123456").unwrap();
-        assert_eq!(read("2026-11-21 07:00:00.123456789"), Moment { micros, is_cut: true });
-        assert_eq!(read("2026-11-21 07:00:00.123456000"), Moment { micros, is_cut: false });
+        assert_eq!(read("2026-11-21 07:00:00.123456789"), ParsedTime { micros, is_cut: true });
+        assert_eq!(read("2026-11-21 07:00:00.123456000"), ParsedTime { micros, is_cut: false });
     }
 
     /// Proves that a leap second is read as the second after it and counted, since both are one time here, and that a second 60
@@ -344,7 +344,7 @@ mod tests {
         let read = |text: &str| parse(text.as_bytes(), FirstOfDate::Year);
         let micros = parse_timestamp(b"2017-01-01").unwrap();
         for text in ["2016-12-31 23:59:60", "2016-12-31T23:59:60Z", "2016-12-31 18:59:60 -0500"] {
-            assert_eq!(read(text), Some(Moment { micros, is_cut: true }), "{text}");
+            assert_eq!(read(text), Some(ParsedTime { micros, is_cut: true }), "{text}");
         }
         for text in ["2016-05-05 10:15:60", "2016-12-31 23:59:60+01:00", "2016-12-31 23:59:61"] {
             assert_eq!(read(text), None, "{text}");

@@ -15,6 +15,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use trackway_core::BoxError;
 use trackway_files::TempFile;
 
 use crate::error::DataError;
@@ -34,8 +35,8 @@ pub enum WriteError {
     NoFormat { path: PathBuf },
     #[error("cannot write `{}`: {source}", .path.display())]
     Disk { path: PathBuf, source: io::Error },
-    #[error("cannot write `{}`: {message}", .path.display())]
-    Content { path: PathBuf, message: String },
+    #[error("cannot write `{}`: {source}", .path.display())]
+    Content { path: PathBuf, source: BoxError },
     /// The data could not be read again.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -124,7 +125,7 @@ impl TableFile {
                 Rows::Parquet(Box::new(writer.map_err(content(path))?))
             }
             TableFormat::Separated(_) | TableFormat::Headless(_) | TableFormat::JsonLines => {
-                let wrong = |message| WriteError::Content { path: path.to_owned(), message };
+                let wrong = |why: String| WriteError::Content { path: path.to_owned(), source: why.into() };
                 text::check(schema).map_err(wrong)?;
                 Rows::Text(TextRows::begin(BufWriter::new(file), format, schema).map_err(disk)?)
             }
@@ -161,7 +162,7 @@ impl TableFile {
 }
 
 fn content(path: &Path) -> impl FnOnce(ParquetError) -> WriteError + use<'_> {
-    move |error| WriteError::Content { path: path.to_owned(), message: error.to_string() }
+    move |error| WriteError::Content { path: path.to_owned(), source: error.into() }
 }
 
 /// One schema for all batches of a scan: a column is written in its type, whatever single files hold.

@@ -43,4 +43,4 @@ pub use reshard::{Tensors, Want, read_tensors};
 pub use safetensors::{Dtype, Header, TensorInfo, TensorSlice};
 pub use saver::{BackgroundSaver, CommitCallback, SaveEnd, SaveOutcome, Saved};
 pub(crate) use write::link;
-pub use write::{DraftFile, Figures, FileWriter, Parent, SHARE_BYTES_MIN, Written, WrittenFile};
+pub use write::{DraftFile, Figures, FileWriter, Parent, SHARE_BYTES_MIN, WriteReport, WrittenFile};

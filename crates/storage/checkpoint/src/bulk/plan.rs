@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::bulk::safetensors::{Dtype, Placed, TensorSlice, check_name, check_slice, header};
+use crate::bulk::safetensors::{Dtype, TensorLayout, TensorSlice, check_name, check_slice, header};
 use crate::error::TensorError;
 
 /// Tensors are put into files of at most so many bytes; a larger tensor has one for itself.
@@ -126,8 +126,14 @@ fn split(specs: &[TensorSpec], sizes: &[u64], max_file_bytes: u64) -> Vec<Vec<us
     files
 }
 
-fn place(spec: &TensorSpec, size_bytes: u64) -> Placed<'_> {
-    Placed { name: &spec.name, dtype: spec.dtype, shape: &spec.shape, size_bytes, slice: spec.slice.as_ref() }
+fn place(spec: &TensorSpec, size_bytes: u64) -> TensorLayout<'_> {
+    TensorLayout {
+        name: &spec.name,
+        dtype: spec.dtype,
+        shape: &spec.shape,
+        size_bytes,
+        slice: spec.slice.as_ref(),
+    }
 }
 
 fn file_name(stem: &str, index: usize, count: usize) -> String {

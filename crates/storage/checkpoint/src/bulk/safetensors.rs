@@ -249,7 +249,7 @@ pub(crate) fn check_slice(name: &str, shape: &[u64], slice: &TensorSlice) -> Res
 }
 
 /// A tensor to be laid out in a file.
-pub(crate) struct Placed<'a> {
+pub(crate) struct TensorLayout<'a> {
     pub name: &'a str,
     pub dtype: Dtype,
     pub shape: &'a [u64],
@@ -262,7 +262,7 @@ pub(crate) struct Placed<'a> {
 /// # Errors
 /// When the header would be larger than the format allows.
 pub(crate) fn header(
-    tensors: &[Placed<'_>],
+    tensors: &[TensorLayout<'_>],
     metadata: &BTreeMap<String, String>,
 ) -> Result<Vec<u8>, TensorError> {
     let json = serde_json::to_vec(&to_raw(tensors, metadata)?)?;
@@ -281,7 +281,10 @@ pub(crate) fn header(
     Ok(bytes)
 }
 
-fn to_raw(tensors: &[Placed<'_>], metadata: &BTreeMap<String, String>) -> Result<RawHeader, TensorError> {
+fn to_raw(
+    tensors: &[TensorLayout<'_>],
+    metadata: &BTreeMap<String, String>,
+) -> Result<RawHeader, TensorError> {
     let mut metadata = metadata.clone();
     let slices: BTreeMap<_, _> =
         tensors.iter().filter_map(|tensor| Some((tensor.name, tensor.slice?))).collect();

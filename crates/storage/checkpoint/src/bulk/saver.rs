@@ -63,12 +63,12 @@ pub enum SaveEnd<C> {
 ///
 /// Belongs to the process that made it: a forked child can neither begin nor wait.
 pub struct BackgroundSaver<C> {
-    shared: Arc<Shared<C>>,
+    shared: Arc<SaverState<C>>,
     worker: Option<JoinHandle<()>>,
 }
 
 /// What the training thread and the worker have in common.
-struct Shared<C> {
+struct SaverState<C> {
     clock: Arc<dyn Clock>,
     process: u32,
     state: Mutex<State<C>>,
@@ -102,7 +102,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
         let no_memory = |source| CheckpointError::Memory { size_bytes: 0, source };
         let arena = Arena::new().map_err(no_memory)?;
         let memory = arena.mapping();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SaverState {
             clock,
             process: std::process::id(),
             state: Mutex::new(State {
@@ -157,7 +157,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
         }
         let Some(arena) = state.arena.take() else {
             let end = SaveEnd::Skipped { running_step: state.step };
-            state.tell(SaveOutcome { step, end, stall_seconds: 0.0, seconds: 0.0 });
+            state.add_outcome(SaveOutcome { step, end, stall_seconds: 0.0, seconds: 0.0 });
             return Ok(None);
         };
         state.step = step;
@@ -208,7 +208,7 @@ impl<C> BackgroundSaver<C> {
         let mut state = self.shared.state();
         if !ended {
             let step = state.step;
-            state.tell(SaveOutcome {
+            state.add_outcome(SaveOutcome {
                 step,
                 end: SaveEnd::Abandoned,
                 stall_seconds: 0.0,
@@ -226,7 +226,7 @@ impl<C> Drop for BackgroundSaver<C> {
 }
 
 impl<C> State<C> {
-    fn tell(&mut self, outcome: SaveOutcome<C>) {
+    fn add_outcome(&mut self, outcome: SaveOutcome<C>) {
         if self.outcomes.len() >= MAX_OUTCOMES {
             let forgotten =
                 self.outcomes.iter().position(|outcome| !matches!(outcome.end, SaveEnd::Failed(_)));
@@ -244,7 +244,7 @@ impl<C> State<C> {
     }
 }
 
-impl<C: Send> Home for Shared<C> {
+impl<C: Send> Home for SaverState<C> {
     fn seconds_since(&self, micros: i64) -> f64 {
         (self.clock.monotonic_micros() - micros) as f64 / 1e6
     }
@@ -267,7 +267,7 @@ impl<C: Send> Home for Shared<C> {
     }
 }
 
-impl<C> Shared<C> {
+impl<C> SaverState<C> {
     fn state(&self) -> MutexGuard<'_, State<C>> {
         lock(&self.state)
     }
@@ -285,7 +285,7 @@ impl<C> Shared<C> {
     }
 }
 
-impl<C: Send> Shared<C> {
+impl<C: Send> SaverState<C> {
     fn work(&self, memory: &Mapping, commit: &mut CommitCallback<C>) {
         loop {
             let mut state = self.state();
@@ -328,7 +328,7 @@ impl<C: Send> Shared<C> {
         self.give_back(content.arena);
         let mut state = self.state();
         state.saving = false;
-        state.tell(SaveOutcome { step: content.step, end, stall_seconds, seconds });
+        state.add_outcome(SaveOutcome { step: content.step, end, stall_seconds, seconds });
         self.changed.notify_all();
     }
 }

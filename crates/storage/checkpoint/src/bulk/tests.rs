@@ -49,7 +49,7 @@ fn writer(disk: impl Disk + 'static) -> FileWriter {
     FileWriter::new(Arc::new(disk), Arc::new(ManualClock::default()))
 }
 
-fn manifest_files(written: &Written) -> Vec<ManifestFile> {
+fn manifest_files(written: &WriteReport) -> Vec<ManifestFile> {
     written.files.iter().map(|file| file.file.clone()).collect()
 }
 
@@ -196,7 +196,7 @@ fn unchanged_files_are_shared() {
     let writer = writer(RealDisk);
     let first = Memory::new(&[("frozen.bin", 2 << 20, 1), ("head.bin", 2 << 20, 2), ("small.bin", 10, 3)]);
     let second = Memory::new(&[("frozen.bin", 2 << 20, 1), ("head.bin", 2 << 20, 4), ("small.bin", 10, 3)]);
-    let shared = |written: &Written| written.files.iter().map(|file| file.shared).collect::<Vec<_>>();
+    let shared = |written: &WriteReport| written.files.iter().map(|file| file.shared).collect::<Vec<_>>();
 
     let one = manifest_files(&writer.write(&folders[0], &first.drafts(), None).unwrap());
     let parent = Parent { folder: &folders[0], object_prefix: "PREFIX-1", files: &one };

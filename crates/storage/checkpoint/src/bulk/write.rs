@@ -96,7 +96,7 @@ pub struct Parent<'a> {
 
 /// What was written.
 #[derive(Debug)]
-pub struct Written {
+pub struct WriteReport {
     /// The files, in the order they were given.
     pub files: Vec<WrittenFile>,
     /// What it took.
@@ -182,7 +182,7 @@ impl FileWriter {
         folder: &Path,
         files: &[DraftFile<'_>],
         parent: Option<Parent<'_>>,
-    ) -> Result<Written, CheckpointError> {
+    ) -> Result<WriteReport, CheckpointError> {
         check_names(files)?;
         let started = self.clock.monotonic_micros();
         let direct = self.choose_direct(folder, files);
@@ -194,7 +194,7 @@ impl FileWriter {
         Ok(written)
     }
 
-    fn remember_changing(&self, written: &Written, parent: Option<Parent<'_>>) {
+    fn remember_changing(&self, written: &WriteReport, parent: Option<Parent<'_>>) {
         let mut changing = lock(&self.changing);
         for WrittenFile { file, .. } in &written.files {
             let previous =
@@ -447,8 +447,8 @@ impl<'a> Save<'a> {
         file.sync().map_err(CheckpointError::storage("sync", &path))
     }
 
-    fn into_written(self) -> Written {
-        let mut written = Written {
+    fn into_written(self) -> WriteReport {
+        let mut written = WriteReport {
             files: Vec::with_capacity(self.jobs.len()),
             figures: Figures {
                 hash_seconds: self.hash_micros.into_inner() as f64 / 1e6,

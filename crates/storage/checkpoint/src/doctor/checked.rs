@@ -10,7 +10,7 @@ use crate::history::CommitRecord;
 use crate::history::entry::CommitBody;
 
 /// A checkpoint as it was found.
-pub(super) struct Checked<'a> {
+pub(super) struct ExaminedCheckpoint<'a> {
     pub number: u64,
     pub record: &'a CommitRecord,
     pub body: &'a CommitBody,

@@ -7,7 +7,7 @@ use std::io;
 use trackway_formats::checkpoint_manifest::ManifestFile;
 
 use super::bytes::{FileFacts, MAX_SEARCH_BYTES, changed_byte};
-use super::checked::{Checked, manifest_path};
+use super::checked::{ExaminedCheckpoint, manifest_path};
 use super::finding::{Remedy, RootFinding};
 use super::survey::Survey;
 use crate::history::entry::CommitBody;
@@ -15,7 +15,7 @@ use crate::history::entry::CommitBody;
 /// Files that match a manifest, by hash and size.
 pub(super) struct WholeFiles<'a> {
     /// By hash.
-    copies: BTreeMap<String, Vec<Whole>>,
+    copies: BTreeMap<String, Vec<WholeFile>>,
     /// Which file each content belongs to, whole or not: to recognise bytes in the wrong place.
     owners: BTreeMap<&'a str, Vec<(u64, &'a str)>>,
     steps: BTreeMap<u64, u64>,
@@ -23,13 +23,13 @@ pub(super) struct WholeFiles<'a> {
     names: BTreeMap<(u64, u64), Vec<String>>,
 }
 
-struct Whole {
+struct WholeFile {
     path: String,
     inode: (u64, u64),
 }
 
 impl<'a> WholeFiles<'a> {
-    pub fn of(checked: &'a [Checked<'_>]) -> Self {
+    pub fn of(checked: &'a [ExaminedCheckpoint<'_>]) -> Self {
         let mut whole = Self {
             copies: BTreeMap::new(),
             owners: BTreeMap::new(),
@@ -44,7 +44,7 @@ impl<'a> WholeFiles<'a> {
                 whole.names.entry(facts.inode).or_default().push(path.clone());
                 if facts.blake3 == file.blake3 {
                     let copies = whole.copies.entry(file.blake3.clone()).or_default();
-                    copies.push(Whole { path, inode: facts.inode });
+                    copies.push(WholeFile { path, inode: facts.inode });
                 }
             }
         }
@@ -83,7 +83,7 @@ impl<'a> WholeFiles<'a> {
     }
 }
 
-impl Checked<'_> {
+impl ExaminedCheckpoint<'_> {
     fn path(&self, name: &str) -> String {
         format!("{}/{name}", self.record.folder())
     }

@@ -28,7 +28,7 @@ pub(super) fn check(survey: &Survey, now: Timestamp) -> Vec<RootFinding> {
 fn damaged(survey: &Survey) -> Vec<RootFinding> {
     let unread =
         survey.log.iter().filter_map(|(number, file)| Some((number, file, file.read.as_ref().err()?)));
-    let finding = |(number, file, unread): (&u64, &super::survey::LogFile, &super::survey::Unread)| {
+    let finding = |(number, file, unread): (&u64, &super::survey::LogFile, &super::survey::UnreadEntry)| {
         let message = format!("log entry {number} cannot be used: {}", unread.why);
         RootFinding::error("log_entry_damaged", &file.path, message)
             .about(*number)

@@ -9,7 +9,7 @@ use trackway_formats::sha256_hex;
 
 use super::Sound;
 use super::bytes::{FileFacts, MAX_SHA256_SEARCH_BYTES, appearance_of, changed_byte, read_facts};
-use super::checked::{Checked, ManifestFault, manifest_path};
+use super::checked::{ExaminedCheckpoint, ManifestFault, manifest_path};
 use super::finding::{Remedy, RootFinding};
 use super::judge::WholeFiles;
 use super::left_over::left_over;
@@ -51,7 +51,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read<'a>(&self, number: u64, record: &'a CommitRecord) -> Checked<'a> {
+    fn read<'a>(&self, number: u64, record: &'a CommitRecord) -> ExaminedCheckpoint<'a> {
         let body = &record.body;
         let folder = record.folder();
         let manifest = self.manifest(folder, body);
@@ -66,7 +66,7 @@ impl Reader<'_> {
         }
         // Without a manifest it is not known what belongs to it.
         let extra = if manifest.is_ok() { extra.into_iter().collect() } else { Vec::new() };
-        Checked { number, record, body, manifest, files, extra }
+        ExaminedCheckpoint { number, record, body, manifest, files, extra }
     }
 
     fn manifest(&self, folder: &str, body: &CommitBody) -> Result<Manifest, ManifestFault> {

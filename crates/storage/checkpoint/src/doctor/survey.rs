@@ -44,11 +44,11 @@ pub(super) struct Survey {
 /// A file of the log with a number.
 pub(super) struct LogFile {
     pub path: String,
-    pub read: Result<Entry<Body>, Unread>,
+    pub read: Result<Entry<Body>, UnreadEntry>,
 }
 
 /// Why there is no entry in a file of the log.
-pub(super) struct Unread {
+pub(super) struct UnreadEntry {
     pub why: String,
     pub remedy: Remedy,
 }
@@ -224,13 +224,13 @@ fn number_of(name: &str) -> Option<u64> {
     (number > 0 && entry_path(number) == format!("{LOG_FOLDER}/{name}")).then_some(number)
 }
 
-fn read_entry(file: &Path, path: &str, number: u64) -> Result<Entry<Body>, Unread> {
+fn read_entry(file: &Path, path: &str, number: u64) -> Result<Entry<Body>, UnreadEntry> {
     let size_bytes = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
     if size_bytes > MAX_SUMMARY_BYTES as u64 {
         let why = format!("it has {size_bytes} bytes (at most {MAX_SUMMARY_BYTES} are valid)");
-        return Err(Unread { why, remedy: Remedy::RestoreFile { path: path.into() } });
+        return Err(UnreadEntry { why, remedy: Remedy::RestoreFile { path: path.into() } });
     }
-    let bytes = trackway_files::read_regular(file).map_err(|error| Unread {
+    let bytes = trackway_files::read_regular(file).map_err(|error| UnreadEntry {
         why: format!("it cannot be read: {error}"),
         remedy: Remedy::Allow { path: path.into() },
     })?;
@@ -240,7 +240,7 @@ fn read_entry(file: &Path, path: &str, number: u64) -> Result<Entry<Body>, Unrea
     let broken_rule = too_large.then(|| format!("it has more than {MAX_ENTRY_BYTES} bytes"));
     match broken_rule.or_else(|| entry.body.broken_rule()) {
         None => Ok(entry),
-        Some(why) => Err(Unread { why, remedy: Remedy::RestoreFile { path: path.into() } }),
+        Some(why) => Err(UnreadEntry { why, remedy: Remedy::RestoreFile { path: path.into() } }),
     }
 }
 
@@ -249,14 +249,14 @@ fn is_entry(bytes: &[u8], number: u64) -> bool {
 }
 
 /// Explains how a file of the log was damaged so that it is not an entry.
-fn explain(bytes: &[u8], number: u64, path: &str, fault: NoEntry) -> Unread {
+fn explain(bytes: &[u8], number: u64, path: &str, fault: NoEntry) -> UnreadEntry {
     let why = match fault {
         NoEntry::Damaged(why) => why,
         NoEntry::Newer(version) => {
             let why = format!(
                 "it is intact, but was written by a newer Trackway (version {version}): upgrade before writing"
             );
-            return Unread {
+            return UnreadEntry {
                 why,
                 remedy: Remedy::UseAnother { what: "Trackway version, a newer one".into() },
             };
@@ -264,20 +264,20 @@ fn explain(bytes: &[u8], number: u64, path: &str, fault: NoEntry) -> Unread {
     };
     let restore = Remedy::RestoreFile { path: path.into() };
     if let Some(looks) = appearance_of(bytes) {
-        return Unread { why: looks, remedy: restore };
+        return UnreadEntry { why: looks, remedy: restore };
     }
     let end = bytes.iter().position(|byte| *byte == b'\n').map(|place| place + 1);
     if let Some(end) = end.filter(|end| *end < bytes.len() && is_entry(&bytes[..*end], number)) {
         let why = format!("{} bytes were added after its end at byte {end}", bytes.len() - end);
-        return Unread { why, remedy: Remedy::CutTo { path: path.into(), size_bytes: end as u64 } };
+        return UnreadEntry { why, remedy: Remedy::CutTo { path: path.into(), size_bytes: end as u64 } };
     }
     if let Some(byte) = changed_byte(bytes, MAX_SEARCH_BYTES, |bytes| is_entry(bytes, number)) {
         let remedy = Remedy::SetByte { path: path.into(), offset: byte.offset, byte: byte.expected };
-        return Unread { why: byte.sentence(), remedy };
+        return UnreadEntry { why: byte.sentence(), remedy };
     }
     let why = match end {
         None => format!("it is cut off after {} bytes", bytes.len()),
         Some(_) => why,
     };
-    Unread { why, remedy: restore }
+    UnreadEntry { why, remedy: restore }
 }

@@ -5,7 +5,7 @@ mod tensors;
 
 use std::path::{Path, PathBuf};
 
-use trackway_core::{AttemptId, RunId, Step};
+use trackway_core::{AttemptId, BoxError, RunId, Step};
 use trackway_formats::checkpoint_manifest::ManifestError;
 use trackway_store::StoreError;
 
@@ -38,7 +38,11 @@ pub enum CheckpointError {
     #[error("{} was written to while it was copied", path.display())]
     SourceChanged { path: PathBuf },
     #[error("the checkpoint of step {step} does not verify: {defect}")]
-    Damaged { step: Step, defect: Defect },
+    Damaged {
+        step: Step,
+        #[source]
+        defect: Defect,
+    },
     #[error("{}", nothing_verifies(fallbacks))]
     NothingVerifies { fallbacks: Vec<Fallback> },
     #[error("the checkpoint of step {step} has no file `{name}`; it has {}", available.join(", "))]
@@ -80,7 +84,7 @@ pub enum CheckpointError {
     #[error(transparent)]
     Ranks(#[from] RankError),
     #[error("the state of step {step} could not be written: {source}")]
-    State { step: Step, source: Box<dyn std::error::Error + Send + Sync> },
+    State { step: Step, source: BoxError },
 }
 
 /// A checkpoint that was skipped on the way to one that verifies.
@@ -167,7 +171,7 @@ impl From<StoreError> for CheckpointError {
 
 impl CheckpointError {
     /// An error of the caller's own code, for use inside the closure that fills a checkpoint.
-    pub fn state(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn state(source: impl Into<BoxError>) -> Self {
         Self::State { step: 0, source: source.into() }
     }
 

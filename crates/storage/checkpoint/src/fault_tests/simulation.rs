@@ -65,7 +65,7 @@ impl Actor {
         }
     }
 
-    fn tell<T>(&self, what: &str, result: &Result<T, CheckpointError>) {
+    fn report<T>(&self, what: &str, result: &Result<T, CheckpointError>) {
         let outcome = result.as_ref().map_or_else(|error| format!("{:?}", error.kind()), |_| "done".into());
         self.reported.lock().unwrap().push(format!("{}: {what}: {outcome}", self.number));
     }
@@ -82,7 +82,7 @@ impl Actor {
                 log.cut_off(self.rng.next_u64().is_multiple_of(8));
             }
             let result = attempt(self);
-            self.tell(what, &result);
+            self.report(what, &result);
             match result {
                 Ok(value) => return Some(value),
                 Err(error) if matches!(error.kind(), ErrorKind::Storage | ErrorKind::Retry) => {}

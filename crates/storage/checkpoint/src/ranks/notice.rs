@@ -74,7 +74,7 @@ impl Notices {
     }
 
     /// Announces a step; only rank 0 does. A notice appears as a whole.
-    pub fn tell(&mut self, notice: &Notice) -> io::Result<()> {
+    pub fn announce(&mut self, notice: &Notice) -> io::Result<()> {
         let aside = self.folder.join("incoming");
         let bytes = serde_json::to_vec(notice).map_err(io::Error::other)?;
         make_folders(&self.folder)?;
@@ -115,23 +115,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let attempt_id = AttemptId::new(&SequentialIds::default());
         let notice = |step| Notice { step, save: true, stop: false, reason: "asked".into() };
-        let mut teller = Notices::new(folder.path(), attempt_id, 0);
-        let mut early = teller.clone();
+        let mut announcer = Notices::new(folder.path(), attempt_id, 0);
+        let mut early = announcer.clone();
         assert_eq!(early.look(), []);
-        teller.tell(&notice(5)).unwrap();
+        announcer.announce(&notice(5)).unwrap();
         assert_eq!(early.look(), [notice(5)]);
-        teller.tell(&notice(7)).unwrap();
-        fs::write(teller.path(3), b"{").unwrap();
-        teller.next += 1;
-        teller.tell(&notice(9)).unwrap();
+        announcer.announce(&notice(7)).unwrap();
+        fs::write(announcer.path(3), b"{").unwrap();
+        announcer.next += 1;
+        announcer.announce(&notice(9)).unwrap();
         assert_eq!(early.look(), [notice(7), notice(9)]);
         assert_eq!(early.look(), []);
         assert_eq!(Notices::new(folder.path(), attempt_id, 0).look().len(), 3);
         assert_eq!(Notices::new(folder.path(), attempt_id, 1).look(), []);
-        assert!(!teller.stop_requested());
+        assert!(!announcer.stop_requested());
         early.request_stop().unwrap();
-        assert!(teller.stop_requested());
-        teller.clear();
-        assert!(!teller.stop_requested() && Notices::new(folder.path(), attempt_id, 0).look().is_empty());
+        assert!(announcer.stop_requested());
+        announcer.clear();
+        assert!(!announcer.stop_requested() && Notices::new(folder.path(), attempt_id, 0).look().is_empty());
     }
 }

@@ -13,14 +13,14 @@ use crate::{CheckpointError, Kind, LoadedCheckpoint};
 
 /// A tensor of 16-bit elements, and how ranks split it.
 #[derive(Debug, Clone)]
-struct Shared {
+struct SplitTensor {
     name: String,
     shape: Vec<u64>,
     /// The axis along which it is cut; `None`: every rank has all of it.
     axis: Option<usize>,
 }
 
-impl Shared {
+impl SplitTensor {
     fn element(&self, index: u64) -> [u8; 2] {
         (index as u16 ^ (self.name.len() as u16) << 12).to_le_bytes()
     }
@@ -53,13 +53,13 @@ impl Shared {
     }
 }
 
-fn shared_tensors() -> impl Strategy<Value = Vec<Shared>> {
+fn shared_tensors() -> impl Strategy<Value = Vec<SplitTensor>> {
     let shape = prop::collection::vec(prop_oneof![1 => Just(0u64), 9 => 1u64..7], 0..4);
     let tensor = (shape, any::<prop::sample::Index>(), any::<bool>());
     prop::collection::vec(tensor, 1..5).prop_map(|tensors| {
         let shared = |(number, (shape, axis, cut)): (usize, (Vec<u64>, prop::sample::Index, bool))| {
             let axis = (cut && !shape.is_empty()).then(|| axis.index(shape.len()));
-            Shared { name: "t".repeat(number + 1), shape, axis }
+            SplitTensor { name: "t".repeat(number + 1), shape, axis }
         };
         tensors.into_iter().enumerate().map(shared).collect()
     })
@@ -70,7 +70,7 @@ fn group(rank: u32, world_size: u32) -> RankGroup {
 }
 
 /// Saves this rank's parts, as a draft and in the background, as training does.
-fn save_behind(root: RankedRoot, clock: Arc<dyn trackway_core::Clock>, tensors: &[Shared]) {
+fn save_behind(root: RankedRoot, clock: Arc<dyn trackway_core::Clock>, tensors: &[SplitTensor]) {
     let group = root.group();
     let mut root = root;
     let commit = move |save: &crate::bulk::DraftSave| root.save_draft(save, || Ok(()));
@@ -78,7 +78,7 @@ fn save_behind(root: RankedRoot, clock: Arc<dyn trackway_core::Clock>, tensors: 
     let mut draft = saver.begin(10).unwrap().unwrap();
     let parts: Vec<_> = tensors.iter().map(|tensor| tensor.part(group)).collect();
     let contents: Vec<_> = tensors.iter().zip(&parts).map(|(tensor, part)| tensor.bytes(part)).collect();
-    let spec = |(tensor, (offset, shape)): (&Shared, &(Vec<u64>, Vec<u64>))| {
+    let spec = |(tensor, (offset, shape)): (&SplitTensor, &(Vec<u64>, Vec<u64>))| {
         let slice = tensor.axis.map(|_| TensorSlice { shape: tensor.shape.clone(), offset: offset.clone() });
         TensorSpec { slice, ..TensorSpec::new(tensor.name.as_str(), Dtype::Bf16, shape.clone()) }
     };
@@ -92,9 +92,9 @@ fn save_behind(root: RankedRoot, clock: Arc<dyn trackway_core::Clock>, tensors: 
     assert!(matches!(outcomes[0].end, SaveEnd::Committed(_)), "{outcomes:?}");
 }
 
-fn check_parts(loaded: &LoadedCheckpoint, group: RankGroup, tensors: &[Shared]) {
+fn check_parts(loaded: &LoadedCheckpoint, group: RankGroup, tensors: &[SplitTensor]) {
     let parts: Vec<_> = tensors.iter().map(|tensor| tensor.part(group)).collect();
-    let want = |(tensor, part): (&Shared, &(Vec<u64>, Vec<u64>))| Want {
+    let want = |(tensor, part): (&SplitTensor, &(Vec<u64>, Vec<u64>))| Want {
         name: tensor.name.clone(),
         part: Some(part.clone()),
     };
@@ -128,7 +128,7 @@ proptest! {
             .iter()
             .map(|tensor| {
                 let axis = tensor.axis.map(|axis| (axis + axis_shift) % tensor.shape.len());
-                Shared { axis, ..tensor.clone() }
+                SplitTensor { axis, ..tensor.clone() }
             })
             .collect();
         let attempt = world.attempt();
@@ -152,7 +152,7 @@ proptest! {
 #[test]
 fn damage_is_found_while_shards_are_put_together() {
     let world = World::new();
-    let tensors = [Shared { name: "w".into(), shape: vec![5, 3], axis: Some(0) }];
+    let tensors = [SplitTensor { name: "w".into(), shape: vec![5, 3], axis: Some(0) }];
     let attempt = world.attempt();
     each_rank(3, |rank| {
         let root = world.rank(sound(), (1, attempt), group(rank, 3)).unwrap();

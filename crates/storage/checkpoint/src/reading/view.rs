@@ -36,14 +36,14 @@ pub(crate) struct Damage {
 /// What the way from the newest commit led to.
 pub(crate) struct Search {
     /// With what was read of its files on the way, if requested.
-    pub target: Option<Found>,
+    pub target: Option<VerifiedCheckpoint>,
     pub fallbacks: Vec<Fallback>,
     pub damage: Vec<Damage>,
     newest_step: Option<Step>,
 }
 
 /// A checkpoint that verified, and its files if requested.
-pub(crate) type Found = (LoadedCheckpoint, Vec<LoadedFile>);
+pub(crate) type VerifiedCheckpoint = (LoadedCheckpoint, Vec<LoadedFile>);
 
 impl CheckpointView {
     /// Reads the whole log of a root. A root that does not exist is one without checkpoints.
@@ -244,7 +244,7 @@ impl CheckpointView {
         self.search_with(|number| self.try_read(number))
     }
 
-    fn search_with(&self, load: impl Fn(u64) -> Result<Found, Defect>) -> Search {
+    fn search_with(&self, load: impl Fn(u64) -> Result<VerifiedCheckpoint, Defect>) -> Search {
         let newest_step = self.history().newest_step();
         let mut search = Search { target: None, fallbacks: Vec::new(), damage: Vec::new(), newest_step };
         for candidate in self.history().candidates() {
@@ -277,7 +277,7 @@ impl CheckpointView {
         Ok(self.try_open(number, check)?.0)
     }
 
-    fn try_read(&self, number: u64) -> Result<Found, Defect> {
+    fn try_read(&self, number: u64) -> Result<VerifiedCheckpoint, Defect> {
         self.try_open(number, |folder, body| read_all(self.disk.as_ref(), folder, body))
     }
 
@@ -314,7 +314,7 @@ impl CheckpointView {
 }
 
 impl Search {
-    pub fn outcome(self) -> Result<Option<Found>, CheckpointError> {
+    pub fn outcome(self) -> Result<Option<VerifiedCheckpoint>, CheckpointError> {
         match (self.target, self.fallbacks) {
             (Some((target, files)), fallbacks) => {
                 let lost_steps = self.newest_step.unwrap_or(target.step).saturating_sub(target.step);

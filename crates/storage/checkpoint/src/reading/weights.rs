@@ -8,7 +8,7 @@ use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};
 pub const COMPARED_BYTES_MAX: u64 = 1 << 30;
 
 /// The files of a checkpoint, and the folder that they are in.
-pub type Held<'h> = (&'h Path, &'h [ManifestFile]);
+pub type CheckpointFiles<'h> = (&'h Path, &'h [ManifestFile]);
 
 /// Whether two files, each in its folder, hold the same tensors though their bytes differ; not, where they cannot be
 /// read or there is more than the budget.
@@ -17,7 +17,11 @@ pub type SameTensors = fn((&Path, &ManifestFile), (&Path, &ManifestFile), &mut u
 /// Whether the weights of two checkpoints are the same: byte for byte, or by what `same_tensors` says of two files.
 /// They are compared in the order of their names.
 #[must_use]
-pub fn have_same_weights(before: Held<'_>, after: Held<'_>, same_tensors: SameTensors) -> bool {
+pub fn have_same_weights(
+    before: CheckpointFiles<'_>,
+    after: CheckpointFiles<'_>,
+    same_tensors: SameTensors,
+) -> bool {
     let (files, other_files) = (weights_of(before.1), weights_of(after.1));
     let mut budget_bytes = COMPARED_BYTES_MAX;
     let mut is_same = |one: &ManifestFile, other: &ManifestFile| {

@@ -70,7 +70,7 @@ pub struct Fetched {
 
 /// The first candidate whose bytes are available, and what was found on the way.
 #[derive(Default)]
-struct Found {
+struct TargetSearch {
     /// With the folder in which its files were assembled.
     target: Option<(Target, PathBuf)>,
     fallbacks: Vec<Fallback>,
@@ -78,7 +78,7 @@ struct Found {
 }
 
 /// A commit of the truth whose files have their place here.
-struct Placed {
+struct PlacedCommit {
     number_there: u64,
     body: CommitBody,
     folder: String,
@@ -118,7 +118,7 @@ impl Replica {
         self.refresh()?;
         let fenced = self.fenced();
         let fenced_steps = self.fenced_steps(&fenced);
-        let Found { target, fallbacks, newest_step } = self.find_target()?;
+        let TargetSearch { target, fallbacks, newest_step } = self.find_target()?;
         if target.is_none() && !fallbacks.is_empty() && !Fallback::only_unsafe(&fallbacks) {
             return Err(CheckpointError::NothingVerifies { fallbacks });
         }
@@ -168,8 +168,8 @@ impl Replica {
     }
 
     /// Walks the remote's log from its newest commit to the first whose bytes are available completely.
-    fn find_target(&mut self) -> Result<Found, CheckpointError> {
-        let mut found = Found::default();
+    fn find_target(&mut self) -> Result<TargetSearch, CheckpointError> {
+        let mut found = TargetSearch::default();
         let mut walk = Walk::along(self.remote());
         while let Some(stop) = self.next_stop(&mut walk, self.remote())? {
             found.newest_step = walk.newest_step;
@@ -246,7 +246,7 @@ impl Replica {
         &mut self,
         claim: &ClaimBody,
         target: Option<&(Target, PathBuf)>,
-    ) -> Result<Vec<Placed>, CheckpointError> {
+    ) -> Result<Vec<PlacedCommit>, CheckpointError> {
         let Some((target, gathered)) = target else { return Ok(Vec::new()) };
         let ancestry = self.remote().ancestry(Some(target.number_there));
         let chain: Vec<u64> = ancestry.iter().filter_map(Candidate::number).collect();
@@ -278,15 +278,15 @@ impl Replica {
         number_there: u64,
         body: CommitBody,
         gathered: &Path,
-    ) -> Result<Placed, CheckpointError> {
+    ) -> Result<PlacedCommit, CheckpointError> {
         let begin = claim.begin(body.step, self.ids.as_ref());
         append(&mut self.view, Writer::Trainer(&claim.holder()), |_| Some(Body::Begin(begin.clone())))?;
         self.put_in_place(gathered, &begin.object_prefix)?;
-        Ok(Placed { number_there, body, folder: begin.object_prefix })
+        Ok(PlacedCommit { number_there, body, folder: begin.object_prefix })
     }
 
     /// Records in the local log what the attempt continues from, oldest first: nothing before these entries counts.
-    fn adopt(&mut self, claim: &ClaimBody, placed: Vec<Placed>) -> Result<(), CheckpointError> {
+    fn adopt(&mut self, claim: &ClaimBody, placed: Vec<PlacedCommit>) -> Result<(), CheckpointError> {
         let ClaimBody { epoch, run_id, attempt_id } = *claim;
         let mut left = placed.len();
         let adopt = |complete| Adopt {
@@ -300,7 +300,7 @@ impl Replica {
         };
         self.add_adopt(claim, adopt(left == 0))?;
         let mut parent = None;
-        for Placed { number_there, body, folder } in placed {
+        for PlacedCommit { number_there, body, folder } in placed {
             left -= 1;
             parent = Some(self.add_adopt(
                 claim,

@@ -23,7 +23,7 @@ const INCOMING_FOLDER: &str = "incoming";
 const MAX_FETCHES: u32 = 2;
 
 /// An assembled checkpoint.
-pub(super) struct Gathered {
+pub(super) struct AssembledCheckpoint {
     /// Where its files are.
     pub folder: PathBuf,
     /// Bytes that came over the wire.
@@ -49,7 +49,7 @@ struct Tally {
 
 impl Replica {
     /// Puts a checkpoint together; with `from_remote`, what this disk does not have whole is fetched.
-    pub(super) fn gather(&self, body: &CommitBody, from_remote: bool) -> Outcome<Gathered> {
+    pub(super) fn gather(&self, body: &CommitBody, from_remote: bool) -> Outcome<AssembledCheckpoint> {
         let copies = self.copies_here(&body.object_prefix);
         let (manifest, bytes) = match self.some_manifest(body, &copies, from_remote)? {
             Ok(found) => found,
@@ -66,7 +66,7 @@ impl Replica {
         write_durably(self.view.disk().as_ref(), &path, &bytes)?;
         self.view.sync_folder(&folder)?;
         let Tally { fetched_bytes, whole_here, .. } = tally;
-        Ok(Ok(Gathered { folder, fetched_bytes, whole_here }))
+        Ok(Ok(AssembledCheckpoint { folder, fetched_bytes, whole_here }))
     }
 
     /// The manifest and its very bytes, from this disk or from the remote.

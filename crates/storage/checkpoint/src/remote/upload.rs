@@ -40,7 +40,7 @@ pub enum Uploaded {
 pub type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
 
 /// The parent of what is being sent, when its files may be relied on.
-struct Held {
+struct SentParent {
     prefix: String,
     manifest: Manifest,
 }
@@ -133,7 +133,7 @@ impl Replica {
         &self,
         folder: &Path,
         manifest: &Manifest,
-        held: Option<&Held>,
+        held: Option<&SentParent>,
         sent: &Mutex<Vec<(String, u64)>>,
         progress: &Progress<'_>,
     ) -> Result<(), CheckpointError> {
@@ -170,18 +170,18 @@ impl Replica {
     }
 
     /// The parent of a commit, when it is all at the remote and may not be deleted without regard to this commit.
-    fn held(&self, body: &CommitBody) -> Result<Option<Held>, CheckpointError> {
+    fn held(&self, body: &CommitBody) -> Result<Option<SentParent>, CheckpointError> {
         let parent = body.parent.and_then(|parent| self.remote().commit(parent));
         let Some(parent) = parent.filter(|it| it.uploaded_to.is_some() && !it.retired) else {
             return Ok(None);
         };
         let prefix = parent.body.object_prefix.clone();
         let manifest = self.remote_manifest(&parent.body)?.and_then(Result::ok);
-        Ok(manifest.map(|manifest| Held { prefix, manifest }))
+        Ok(manifest.map(|manifest| SentParent { prefix, manifest }))
     }
 
     /// Whether a file is at the remote already, where the manifest places it, and stays there.
-    fn is_held(&self, held: Option<&Held>, file: &ManifestFile) -> Result<bool, StoreError> {
+    fn is_held(&self, held: Option<&SentParent>, file: &ManifestFile) -> Result<bool, StoreError> {
         let (Some(held), Some(stored_in)) = (held, &file.stored_in) else { return Ok(false) };
         let same = held.manifest.files.iter().find(|found| found.same_content(file));
         let Some(same) = same.filter(|it| it.stored_in.as_ref().unwrap_or(&held.prefix) == stored_in) else {

@@ -31,7 +31,7 @@ pub struct ForeignFile<'f> {
 }
 
 /// What was copied, and how many bytes of it went to the disk.
-pub(crate) struct Copied {
+pub(crate) struct CopiedFile {
     pub file: ManifestFile,
     pub written_bytes: u64,
 }
@@ -45,7 +45,7 @@ pub(crate) fn copy(
     parent: Option<&ParentFiles>,
     share_bytes_min: u64,
     pace: &mut Pace<'_>,
-) -> Result<Copied, CheckpointError> {
+) -> Result<CopiedFile, CheckpointError> {
     let before = source.file.metadata().map_err(CheckpointError::storage("look at", source.path))?;
     let size_bytes = before.len();
     let previous = parent.and_then(|parent| {
@@ -62,7 +62,7 @@ pub(crate) fn copy(
             && link(disk, &parent.folder.join(&previous.name), &target, size_bytes)
         {
             let stored_in = previous.stored_in.clone().or_else(|| Some(parent.object_prefix.clone()));
-            return Ok(Copied { file: ManifestFile { stored_in, ..previous.clone() }, written_bytes: 0 });
+            return Ok(CopiedFile { file: ManifestFile { stored_in, ..previous.clone() }, written_bytes: 0 });
         }
     }
     let file = disk.create(&target, false).map_err(CheckpointError::storage("create", &target))?;
@@ -81,7 +81,7 @@ pub(crate) fn copy(
     file.sync().map_err(CheckpointError::storage("sync", &target))?;
     let mut copied = ManifestFile::new(source.name, source.kind, size_bytes, &file_hash(&hashes));
     copied.chunks = chunk_texts(&hashes);
-    Ok(Copied { file: copied, written_bytes: if is_clone { 0 } else { size_bytes } })
+    Ok(CopiedFile { file: copied, written_bytes: if is_clone { 0 } else { size_bytes } })
 }
 
 /// The hashes of the source, which is written to `to` on the way, and must not change meanwhile.

@@ -29,7 +29,7 @@ pub(crate) fn walk(reader: &mut Reader, report: &mut dyn FnMut(&[String], Value)
 }
 
 /// An open container, and the number of its items so far.
-struct Open {
+struct JsonContainer {
     array: bool,
     items: u64,
 }
@@ -42,7 +42,7 @@ struct Walk<'r, 's, 'c> {
 
 impl Walk<'_, '_, '_> {
     fn document(&mut self) -> Result<(), Fault> {
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<JsonContainer> = Vec::new();
         loop {
             // A value begins here.
             let byte = self.token()?;
@@ -56,7 +56,7 @@ impl Walk<'_, '_, '_> {
                     if self.next_is(close)? {
                         Some(if array { Value::Array(0) } else { Value::Other })
                     } else {
-                        open.push(Open { array, items: 0 });
+                        open.push(JsonContainer { array, items: 0 });
                         if !array {
                             self.key()?;
                         }

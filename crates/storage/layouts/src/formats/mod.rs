@@ -48,7 +48,7 @@ pub(crate) enum Format {
 
 /// What the check of a file showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Checked {
+pub(crate) enum FileCheck {
     Whole,
     Torn(String),
     CannotTell(String),
@@ -157,17 +157,17 @@ fn is_ocdbt_data(path: &str) -> bool {
 }
 
 /// Whether the file is whole, by its content.
-pub(crate) fn check(source: &dyn Source, file: &Entry) -> Checked {
+pub(crate) fn check(source: &dyn Source, file: &Entry) -> FileCheck {
     if file.size == 0 {
-        return Checked::Torn("it is empty".to_owned());
+        return FileCheck::Torn("it is empty".to_owned());
     }
-    let Some(format) = format_of(source, file) else { return Checked::NoFormat };
+    let Some(format) = format_of(source, file) else { return FileCheck::NoFormat };
     let mut reader = Reader::new(source, file);
     match check_format(&mut reader, format) {
-        Ok(()) => Checked::Whole,
-        Err(Fault::Ends) => Checked::Torn(format!("it ends early, after {} bytes", file.size)),
-        Err(Fault::Malformed(what)) => Checked::Torn(what),
-        Err(Fault::Beyond(why)) => Checked::CannotTell(why),
+        Ok(()) => FileCheck::Whole,
+        Err(Fault::Ends) => FileCheck::Torn(format!("it ends early, after {} bytes", file.size)),
+        Err(Fault::Malformed(what)) => FileCheck::Torn(what),
+        Err(Fault::Beyond(why)) => FileCheck::CannotTell(why),
     }
 }
 

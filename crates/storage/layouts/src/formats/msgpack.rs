@@ -7,7 +7,7 @@ use crate::limits::{MAX_NESTING, MAX_TEXT_BYTES};
 use crate::source::{Fault, Reader};
 
 /// An open map or array. A map of n entries has 2·n items, keys and values in turn.
-struct Open {
+struct MsgpackContainer {
     map: bool,
     remaining: u64,
 }
@@ -15,13 +15,13 @@ struct Open {
 enum Item {
     Integer(i64),
     Text(String),
-    Open(Open),
+    Open(MsgpackContainer),
     Other,
 }
 
 /// Walks one map to the end of the reader. Reports the keys at its top, with their values where these are integers.
 pub(crate) fn walk(reader: &mut Reader, report: &mut dyn FnMut(&str, Option<i64>)) -> Result<(), Fault> {
-    let Item::Open(outermost @ Open { map: true, .. }) = item(reader)? else {
+    let Item::Open(outermost @ MsgpackContainer { map: true, .. }) = item(reader)? else {
         return Err(Fault::malformed("it is not a map of MessagePack"));
     };
     let mut open = vec![outermost];
@@ -58,8 +58,9 @@ pub(crate) fn walk(reader: &mut Reader, report: &mut dyn FnMut(&str, Option<i64>
 
 fn item(reader: &mut Reader) -> Result<Item, Fault> {
     let skipped = |reader: &mut Reader, length: u64| reader.skip(length).map(|()| Item::Other);
-    let open =
-        |map: bool, count: u64| Item::Open(Open { map, remaining: if map { count * 2 } else { count } });
+    let open = |map: bool, count: u64| {
+        Item::Open(MsgpackContainer { map, remaining: if map { count * 2 } else { count } })
+    };
     let byte = reader.byte()?;
     Ok(match byte {
         0x00..=0x7f => Item::Integer(i64::from(byte)),

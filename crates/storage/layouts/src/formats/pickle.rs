@@ -30,7 +30,7 @@ pub(crate) enum Place {
 
 /// A pickle that was walked up to its STOP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Walked {
+pub(crate) struct WalkedPickle {
     /// Whether arrays of joblib follow within the stream, whose bytes are no operations.
     pub joblib_arrays: bool,
 }
@@ -41,7 +41,7 @@ const ARRAY_WRAPPERS: [&str; 2] = ["NumpyArrayWrapper", "NDArrayWrapper"];
 pub(crate) fn walk(
     reader: &mut Reader,
     report: &mut dyn FnMut(Place, Literal),
-) -> Result<Walked, (Fault, Walked)> {
+) -> Result<WalkedPickle, (Fault, WalkedPickle)> {
     let mut walk = Walk::default();
     loop {
         match walk.step(reader, report) {
@@ -92,16 +92,16 @@ struct Walk {
     /// The height of the stack under each open mark.
     marks: Vec<u64>,
     height: u64,
-    memo: HashMap<u64, Kept>,
+    memo: HashMap<u64, MemoValue>,
     memoized: u64,
     /// What is on top of the stack, for an operation that keeps it.
-    last_text: Option<Kept>,
-    walked: Walked,
+    last_text: Option<MemoValue>,
+    walked: WalkedPickle,
 }
 
 /// What later operations can refer to.
 #[derive(Clone)]
-enum Kept {
+enum MemoValue {
     Text(String),
     Global(String),
 }
@@ -163,7 +163,7 @@ impl Walk {
                 let name = self.line(reader)?;
                 self.note_wrapper(&name);
                 self.push(Literal::Global(&name), report);
-                self.last_text = Some(Kept::Global(name));
+                self.last_text = Some(MemoValue::Global(name));
             }
             b'F' | b'S' | b'V' | b'P' => {
                 self.line(reader)?;
@@ -282,7 +282,7 @@ impl Walk {
         let text = String::from_utf8_lossy(&reader.take(length)?).into_owned();
         self.note_wrapper(&text);
         self.push(Literal::Text(&text), report);
-        self.last_text = Some(Kept::Text(text));
+        self.last_text = Some(MemoValue::Text(text));
         Ok(())
     }
 
@@ -301,8 +301,8 @@ impl Walk {
 
     fn recall(&mut self, at: u64, report: &mut dyn FnMut(Place, Literal)) {
         match self.memo.get(&at).cloned() {
-            Some(Kept::Text(text)) => self.push(Literal::Text(&text), report),
-            Some(Kept::Global(name)) => self.push(Literal::Global(&name), report),
+            Some(MemoValue::Text(text)) => self.push(Literal::Text(&text), report),
+            Some(MemoValue::Global(name)) => self.push(Literal::Global(&name), report),
             None => self.push(Literal::Other, report),
         }
     }
@@ -347,11 +347,11 @@ pub(crate) fn check(reader: &mut Reader, legacy_torch: bool) -> Result<(), Fault
     let size = reader.len();
     match walk(reader, &mut |_, _| {}) {
         Ok(_) if reader.remaining() == 0 => Ok(()),
-        Ok(Walked { joblib_arrays: false }) => {
+        Ok(WalkedPickle { joblib_arrays: false }) => {
             Err(Fault::malformed(format!("{} bytes follow the end of its pickle", reader.remaining())))
         }
         // The bytes of the first array were taken for operations; only the last operation can be looked at.
-        Ok(_) | Err((Fault::Ends | Fault::Malformed(_), Walked { joblib_arrays: true })) => {
+        Ok(_) | Err((Fault::Ends | Fault::Malformed(_), WalkedPickle { joblib_arrays: true })) => {
             if reader.piece(size - 1, 1)? == b"." {
                 Err(Fault::Beyond("the bytes of its arrays are not measured".to_owned()))
             } else {

@@ -4,7 +4,7 @@ use crate::limits::{MAX_NESTING, MAX_TEXT_BYTES};
 use crate::source::{Fault, Reader};
 
 /// An open container: its remaining items if it has a count, and how many there were.
-struct Open {
+struct UbjsonContainer {
     object: bool,
     remaining: Option<u64>,
     items: u64,
@@ -12,7 +12,7 @@ struct Open {
 
 /// Walks one document to the end of the reader. Reports the keys above each array, and the number of its items.
 pub(crate) fn walk(reader: &mut Reader, report: &mut dyn FnMut(&[String], u64)) -> Result<(), Fault> {
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<UbjsonContainer> = Vec::new();
     let mut keys: Vec<String> = Vec::new();
     loop {
         // Close what ends here, then read the key of the next item.
@@ -76,7 +76,7 @@ pub(crate) fn walk(reader: &mut Reader, report: &mut dyn FnMut(&[String], u64)) 
 }
 
 /// Counts the item that has just ended in the container that it is in.
-fn finish_item(open: &mut [Open], keys: &mut Vec<String>) {
+fn finish_item(open: &mut [UbjsonContainer], keys: &mut Vec<String>) {
     if let Some(innermost) = open.last_mut() {
         innermost.items += 1;
         innermost.remaining = innermost.remaining.map(|remaining| remaining.saturating_sub(1));
@@ -89,11 +89,11 @@ fn finish_item(open: &mut [Open], keys: &mut Vec<String>) {
 enum Container {
     /// An array of numbers without markers, which was skipped.
     Typed(u64),
-    Open(Open),
+    Open(UbjsonContainer),
 }
 
 fn container(reader: &mut Reader, object: bool) -> Result<Container, Fault> {
-    let opened = |remaining| Container::Open(Open { object, remaining, items: 0 });
+    let opened = |remaining| Container::Open(UbjsonContainer { object, remaining, items: 0 });
     match reader.peek()? {
         Some(b'$') if !object => {
             reader.skip(1)?;

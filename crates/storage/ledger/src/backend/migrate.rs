@@ -72,7 +72,7 @@ impl Backend {
                 let why = format!(
                     "its version {found} is from before the first release, this program reads version {FIRST_VERSION} and later: move it aside, and `trackway doctor rebuild` makes a new one from the folders of its runs"
                 );
-                return Err(LedgerError::Open { location: backend.location().to_owned(), why });
+                return Err(LedgerError::Open { location: backend.location().to_owned(), why: why.into() });
             }
             if found == SCHEMA_VERSION {
                 // Another process migrated it while this one waited: the copy that it kept stays.
@@ -112,7 +112,7 @@ impl Backend {
         let why = format!(
             "an older Trackway supervises run {run} ({holder}) and could not write to the migrated ledger: wait until the run has ended, or end that process; nothing was changed"
         );
-        Err(LedgerError::Open { location: self.location().to_owned(), why })
+        Err(LedgerError::Open { location: self.location().to_owned(), why: why.into() })
     }
 
     /// Keeps a copy of a file as it is before it is migrated. A server has its own copies.

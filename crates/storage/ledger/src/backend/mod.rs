@@ -23,7 +23,7 @@ pub(crate) use self::sqlite::SqliteBackend;
 use std::cell::Cell;
 
 use crate::error::LedgerError;
-use crate::text::{self, Stored, TextFilter};
+use crate::text::{self, StoredValue, TextFilter};
 use crate::value::{ColumnKind, Field, Record, Table, Value};
 
 thread_local! {
@@ -63,7 +63,12 @@ impl Backend {
         self.execute_stored(doing, sql, &text::parameters(parameters))
     }
 
-    fn execute_stored(&mut self, doing: &str, sql: &str, parameters: &[Stored]) -> Result<u64, LedgerError> {
+    fn execute_stored(
+        &mut self,
+        doing: &str,
+        sql: &str,
+        parameters: &[StoredValue],
+    ) -> Result<u64, LedgerError> {
         match self {
             Self::Sqlite(sqlite) => sqlite.execute(doing, sql, parameters),
             Self::Postgres(postgres) => postgres.execute(doing, sql, parameters),
@@ -157,11 +162,12 @@ impl Backend {
     /// Makes failures of the database itself from their reasons.
     pub(crate) fn fault(&self, doing: &str) -> impl Fn(String) -> LedgerError + use<> {
         let (location, doing) = (self.location().to_owned(), doing.to_owned());
-        move |why| LedgerError::Database { location: location.clone(), doing: doing.clone(), why }
+        move |why| LedgerError::Database { location: location.clone(), doing: doing.clone(), why: why.into() }
     }
 
     /// A refusal by a rule of the code.
     pub(crate) fn refuse(&self, doing: &str, why: impl Into<String>) -> LedgerError {
+        let why: String = why.into();
         LedgerError::Integrity { location: self.location().into(), doing: doing.into(), why: why.into() }
     }
 

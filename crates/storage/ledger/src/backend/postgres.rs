@@ -16,12 +16,12 @@ use postgres::types::private::BytesMut;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
-use trackway_core::Timestamp;
+use trackway_core::{BoxError, Timestamp};
 
 use self::tls::TlsSettings;
 use super::{Values, without_password};
-use crate::error::LedgerError;
-use crate::text::{Stored, TextFilter};
+use crate::error::{Described, LedgerError};
+use crate::text::{StoredValue, TextFilter};
 use crate::value::{ColumnKind, Value};
 
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL begins to count.
@@ -64,17 +64,17 @@ impl PostgresBackend {
     /// Connects, encrypted as the URL requests.
     pub(crate) fn open(url: &str, lock_timeout_millis: u64, door: TextFilter) -> Result<Self, LedgerError> {
         let location = without_password(url);
-        let error = |why: String| LedgerError::Open { location: location.clone(), why };
-        let (url, tls) = TlsSettings::take(url).map_err(error)?;
+        let error = |why: BoxError| LedgerError::Open { location: location.clone(), why };
+        let (url, tls) = TlsSettings::take(url).map_err(|why| error(why.into()))?;
         let mut config: Config = url.parse().map_err(|source: postgres::Error| {
-            error(format!("{} (expected `postgres://user@host:port/database`)", chain(&source)))
+            error(described(source, " (expected `postgres://user@host:port/database`)").into())
         })?;
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         // A Unix socket does not leave the machine: nothing has to be encrypted.
         config.ssl_mode(if is_local { SslMode::Disable } else { tls.mode() });
         let tls = match config.get_ssl_mode() {
             SslMode::Disable => None,
-            _ => Some(tls.connector().map_err(error)?),
+            _ => Some(tls.connector().map_err(|why| error(why.into()))?),
         };
         config.application_name("trackway");
         if config.get_connect_timeout().is_none() {
@@ -85,21 +85,22 @@ impl PostgresBackend {
             config.tcp_user_timeout(Duration::from_secs(UNACKNOWLEDGED_SECONDS_MAX));
         }
         let server = Server { config, tls, lock_timeout_millis };
-        let client = server
-            .connect_patiently()
-            .map_err(|source| error(format!("{} ({})", chain(&source), advice(&source))))?;
+        let client = server.connect_patiently().map_err(|source| {
+            let advice = format!(" ({})", advice(&source));
+            error(described(source, &advice).into())
+        })?;
         Ok(Self { client, server, location, door, lost: false, in_transaction: false })
     }
 
     /// The connection; another one when it was lost and no transaction depends on it.
     fn connected(&mut self) -> Result<&mut Client, LedgerError> {
         if self.lost {
-            let away = |why: String| LedgerError::Unavailable { location: self.location.clone(), why };
+            let away = |why: BoxError| LedgerError::Unavailable { location: self.location.clone(), why };
             // Another connection would commit the second half of a transaction whose first half is gone.
             if self.in_transaction {
                 return Err(away("the connection was lost within a transaction".into()));
             }
-            self.client = self.server.connect().map_err(|source| away(chain(&source)))?;
+            self.client = self.server.connect().map_err(|source| away(described(source, "").into()))?;
             self.lost = false;
         }
         Ok(&mut self.client)
@@ -132,25 +133,25 @@ impl PostgresBackend {
     /// Runs several statements.
     pub(super) fn execute_script(&mut self, doing: &str, script: &str) -> Result<(), LedgerError> {
         let done = self.connected()?.batch_execute(script);
-        done.map_err(|source| self.failed(doing, &source))
+        done.map_err(|source| self.failed(doing, source))
     }
 
     pub(super) fn execute(
         &mut self,
         doing: &str,
         sql: &str,
-        parameters: &[Stored],
+        parameters: &[StoredValue],
     ) -> Result<u64, LedgerError> {
         let references: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|value| value as _).collect();
         let done = self.connected()?.execute(&numbered(sql), &references);
-        done.map_err(|source| self.failed(doing, &source))
+        done.map_err(|source| self.failed(doing, source))
     }
 
     pub(super) fn query(
         &mut self,
         doing: &str,
         sql: &str,
-        parameters: &[Stored],
+        parameters: &[StoredValue],
         kinds: &[ColumnKind],
         take: &mut dyn FnMut(Values) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
@@ -172,22 +173,22 @@ impl PostgresBackend {
         let done = run();
         match refused {
             Some(error) => Err(error),
-            None => done.map_err(|source| self.failed(doing, &source)),
+            None => done.map_err(|source| self.failed(doing, source)),
         }
     }
 
-    fn failed(&mut self, doing: &str, source: &postgres::Error) -> LedgerError {
-        let (location, why) = (self.location.clone(), chain(source));
-        if is_lost(source) || self.client.is_closed() {
+    fn failed(&mut self, doing: &str, source: postgres::Error) -> LedgerError {
+        let location = self.location.clone();
+        if is_lost(&source) || self.client.is_closed() {
             self.lost = true;
-            return LedgerError::Unavailable { location, why };
+            return LedgerError::Unavailable { location, why: described(source, "").into() };
         }
         if source.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
             let waited_seconds = self.server.lock_timeout_millis as f64 / 1e3;
             return LedgerError::Locked { location, waited_seconds };
         }
         let is_constraint = source.code().is_some_and(|code| code.code().starts_with("23"));
-        LedgerError::of_database(location, doing.into(), why, is_constraint)
+        LedgerError::of_database(location, doing.into(), described(source, "").into(), is_constraint)
     }
 }
 
@@ -267,6 +268,11 @@ fn numbered(sql: &str) -> String {
     numbered
 }
 
+/// An error in one text with all its causes, and more after these.
+fn described(error: postgres::Error, more: &str) -> Described {
+    Described { text: format!("{}{more}", chain(&error)), source: error.into() }
+}
+
 fn chain(error: &postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -277,7 +283,7 @@ fn chain(error: &postgres::Error) -> String {
     text
 }
 
-impl ToSql for Stored {
+impl ToSql for StoredValue {
     fn to_sql(&self, column: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
             Self::Null => Ok(IsNull::Yes),

@@ -2,7 +2,7 @@
 
 use super::{Values, without_password};
 use crate::error::LedgerError;
-use crate::text::{Stored, TextFilter};
+use crate::text::{StoredValue, TextFilter};
 use crate::value::ColumnKind;
 
 /// A PostgreSQL database: this build opens none.
@@ -39,7 +39,7 @@ impl PostgresBackend {
         &mut self,
         _doing: &str,
         _sql: &str,
-        _parameters: &[Stored],
+        _parameters: &[StoredValue],
     ) -> Result<u64, LedgerError> {
         match *self {}
     }
@@ -48,7 +48,7 @@ impl PostgresBackend {
         &mut self,
         _doing: &str,
         _sql: &str,
-        _parameters: &[Stored],
+        _parameters: &[StoredValue],
         _kinds: &[ColumnKind],
         _take: &mut dyn FnMut(Values) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {

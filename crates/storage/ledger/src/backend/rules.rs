@@ -60,7 +60,7 @@ enum Event {
 
 /// When it is refused.
 #[derive(Debug)]
-enum When {
+enum RefusedWhen {
     Always,
     /// Where this holds of `OLD` and `NEW`.
     Row(String),
@@ -81,12 +81,12 @@ struct Rule {
     events: Vec<Event>,
     /// The columns whose change is refused; empty: all.
     columns: Vec<&'static str>,
-    when: When,
+    when: RefusedWhen,
     message: String,
 }
 
 impl Rule {
-    fn new(table: &Table, name: &'static str, events: &[Event], when: When, message: &str) -> Self {
+    fn new(table: &Table, name: &'static str, events: &[Event], when: RefusedWhen, message: &str) -> Self {
         let (table, message) = (table.name, message.to_owned());
         Self { table, name, events: events.to_vec(), columns: Vec::new(), when, message }
     }
@@ -96,7 +96,7 @@ impl Rule {
         table: &Table,
         name: &'static str,
         columns: &[&'static str],
-        when: When,
+        when: RefusedWhen,
         message: &str,
     ) -> Self {
         Self { columns: columns.to_vec(), ..Self::new(table, name, &[Event::Update], when, message) }
@@ -114,67 +114,76 @@ fn rules() -> Vec<Rule> {
     for table in append_only {
         let message = format!("{} is append-only", table.name);
         let refused: &[Event] = if PRUNED.contains(table) { &[Update] } else { &[Update, Delete] };
-        rules.push(Rule::new(table, "append_only", refused, When::Always, &message));
+        rules.push(Rule::new(table, "append_only", refused, RefusedWhen::Always, &message));
         rules.push(Rule::new(table, "once", &[Insert], replaces_another(table, &[]), &message));
     }
     for (table, same) in RECEIPTS {
-        let sealed = When::Row("OLD.sealed_at IS NOT NULL".into());
+        let sealed = RefusedWhen::Row("OLD.sealed_at IS NOT NULL".into());
         rules.push(Rule::new(table, "sealed", &[Update, Delete], sealed, SEALED));
         // `OR REPLACE` deletes every row that a unique index names, not only the one with the same key.
-        let replaces =
-            When::Replaces(format!("sealed_at IS NOT NULL AND (attempt_id = NEW.attempt_id OR ({same}))"));
+        let replaces = RefusedWhen::Replaces(format!(
+            "sealed_at IS NOT NULL AND (attempt_id = NEW.attempt_id OR ({same}))"
+        ));
         rules.push(Rule::new(table, "sealed_once", &[Insert], replaces, SEALED));
     }
     for table in SEALED_WITH_ATTEMPTS {
-        rules.push(Rule::new(table, "sealed", &[Insert, Update, Delete], When::ReceiptSealed, SEALED));
+        rules.push(Rule::new(table, "sealed", &[Insert, Update, Delete], RefusedWhen::ReceiptSealed, SEALED));
     }
     for (table, message) in NOT_DELETED {
-        rules.push(Rule::new(table, "kept", &[Delete], When::Always, message));
+        rules.push(Rule::new(table, "kept", &[Delete], RefusedWhen::Always, message));
     }
     for table in [EvaluationMetricRow::TABLE, EvaluationSliceRow::TABLE] {
         let message = "the evaluation has ended, or there is none";
-        rules.push(Rule::new(table, "running", &[Insert], When::EvaluationNotRunning, message));
+        rules.push(Rule::new(table, "running", &[Insert], RefusedWhen::EvaluationNotRunning, message));
     }
-    rules.extend(rules_of_states());
+    rules.extend(rules_of_identities());
+    rules.extend(rules_of_ends());
     rules.extend(FILLED_IN.into_iter().flat_map(rules_of_projects));
     rules
 }
 
-/// The rules of tables whose rows change in some columns, or until something has ended.
-fn rules_of_states() -> Vec<Rule> {
-    use Event::{Delete, Insert, Update};
-    let (runs, checkpoints, evaluations) = (RunRow::TABLE, CheckpointRow::TABLE, EvaluationRow::TABLE);
-    let (rungs, retries, leases) = (RungRow::TABLE, RetryRow::TABLE, LeaseRow::TABLE);
-    let retry_columns: Vec<&str> =
-        retries.columns.iter().map(|column| column.name).filter(|name| *name != NEXT_ATTEMPT).collect();
-    let append_only = "retries is append-only";
-    let row = |condition: &str| When::Row(condition.into());
-    let replaces = |condition: &str| When::Replaces(condition.into());
+/// The rules of tables whose rows change in some columns.
+fn rules_of_identities() -> Vec<Rule> {
+    let (runs, checkpoints) = (RunRow::TABLE, CheckpointRow::TABLE);
     vec![
         Rule::of_columns(
             runs,
             "identity",
             &["run_id", "config_sha256", "config_json", "created_at", "seed"],
-            When::Always,
+            RefusedWhen::Always,
             "the config of a run does not change",
         ),
-        Rule::of_columns(runs, "kind", &["kind"], When::Always, "the kind of a run does not change"),
+        Rule::of_columns(runs, "kind", &["kind"], RefusedWhen::Always, "the kind of a run does not change"),
         Rule::of_columns(
             checkpoints,
             "identity",
             &["run_id", "attempt_id", "step", "epoch", "object_prefix"],
-            When::Always,
+            RefusedWhen::Always,
             "a checkpoint keeps its identity",
         ),
         Rule::of_columns(
             checkpoints,
             "manifest",
             &["manifest_sha256"],
-            row(
-                "OLD.manifest_sha256 IS NOT NULL AND NEW.manifest_sha256 IS DISTINCT FROM OLD.manifest_sha256",
+            RefusedWhen::Row(
+                "OLD.manifest_sha256 IS NOT NULL AND NEW.manifest_sha256 IS DISTINCT FROM OLD.manifest_sha256".into(),
             ),
             "a checkpoint keeps its manifest",
         ),
+    ]
+}
+
+/// The rules of tables whose rows change until something has ended or is decided.
+fn rules_of_ends() -> Vec<Rule> {
+    use Event::{Delete, Insert, Update};
+    let (evaluations, rungs) = (EvaluationRow::TABLE, RungRow::TABLE);
+    let (retries, leases) = (RetryRow::TABLE, LeaseRow::TABLE);
+    let retry_columns: Vec<&str> =
+        retries.columns.iter().map(|column| column.name).filter(|name| *name != NEXT_ATTEMPT).collect();
+    let append_only = "retries is append-only";
+    let row = |condition: &str| RefusedWhen::Row(condition.into());
+    let replaces = |condition: &str| RefusedWhen::Replaces(condition.into());
+    vec![
         Rule::new(evaluations, "ended", &[Update, Delete], row("OLD.state <> 'running'"), EVALUATION_ENDED),
         Rule::new(
             evaluations,
@@ -199,8 +208,8 @@ fn rules_of_states() -> Vec<Rule> {
             ),
             RUNG_DECIDED,
         ),
-        Rule::of_columns(retries, "columns", &retry_columns, When::Always, append_only),
-        Rule::new(retries, "kept", &[Delete], When::Always, append_only),
+        Rule::of_columns(retries, "columns", &retry_columns, RefusedWhen::Always, append_only),
+        Rule::new(retries, "kept", &[Delete], RefusedWhen::Always, append_only),
         Rule::new(retries, "once", &[Insert], replaces_another(retries, &[NEXT_ATTEMPT]), append_only),
         Rule::of_columns(
             retries,
@@ -232,23 +241,28 @@ fn rules_of_projects(table: &Table) -> [Rule; 4] {
     let columns: Vec<&str> =
         table.columns.iter().map(|column| column.name).filter(|name| *name != PROJECT).collect();
     let append_only = format!("{} is append-only", table.name);
-    let known = When::Row(format!("OLD.{PROJECT} IS NOT NULL"));
+    let known = RefusedWhen::Row(format!("OLD.{PROJECT} IS NOT NULL"));
     let once = replaces_another(table, &[]);
     [
-        Rule::of_columns(table, "columns", &columns, When::Always, &append_only),
-        Rule::new(table, "kept", &[Event::Delete], When::Always, &append_only),
+        Rule::of_columns(table, "columns", &columns, RefusedWhen::Always, &append_only),
+        Rule::new(table, "kept", &[Event::Delete], RefusedWhen::Always, &append_only),
         Rule::new(table, "once", &[Event::Insert], once, &append_only),
         Rule::of_columns(table, "project", &[PROJECT], known, "the project of the row is already known"),
     ]
 }
 
 /// That a row with the same key is there whose other columns differ; those in `but` do not count.
-fn replaces_another(table: &Table, but: &[&str]) -> When {
+fn replaces_another(table: &Table, but: &[&str]) -> RefusedWhen {
     let key: Vec<String> = table.key.iter().map(|column| format!("{column} = NEW.{column}")).collect();
     let others = table.columns.iter().map(|column| column.name);
     let others: Vec<&str> = others.filter(|name| !table.key.contains(name) && !but.contains(name)).collect();
     let new: Vec<String> = others.iter().map(|column| format!("NEW.{column}")).collect();
-    When::Replaces(format!("{} AND ({}) IS NOT ({})", key.join(" AND "), others.join(", "), new.join(", ")))
+    RefusedWhen::Replaces(format!(
+        "{} AND ({}) IS NOT ({})",
+        key.join(" AND "),
+        others.join(", "),
+        new.join(", ")
+    ))
 }
 
 /// The statements that make every rule, after the rules that were there are gone.
@@ -274,16 +288,16 @@ fn sqlite_triggers(rule: &Rule) -> Vec<String> {
         };
         let of = of_columns(columns);
         let when = match &rule.when {
-            When::Always => String::new(),
-            When::Row(condition) => format!("WHEN {condition} "),
-            When::Replaces(condition) => format!("WHEN EXISTS (SELECT 1 FROM {table} WHERE {condition}) "),
-            When::ReceiptSealed => {
+            RefusedWhen::Always => String::new(),
+            RefusedWhen::Row(condition) => format!("WHEN {condition} "),
+            RefusedWhen::Replaces(condition) => format!("WHEN EXISTS (SELECT 1 FROM {table} WHERE {condition}) "),
+            RefusedWhen::ReceiptSealed => {
                 let sealed = |table: &Table| {
                     format!("SELECT 1 FROM {} WHERE attempt_id = {row}.attempt_id AND sealed_at IS NOT NULL", table.name)
                 };
                 format!("WHEN EXISTS ({}) ", RECEIPTS.map(|(table, _)| sealed(table)).join(" UNION ALL "))
             }
-            When::EvaluationNotRunning => {
+            RefusedWhen::EvaluationNotRunning => {
                 "WHEN NOT EXISTS (SELECT 1 FROM evaluations WHERE evaluation_id = NEW.evaluation_id AND state = 'running') ".into()
             }
         };
@@ -298,11 +312,15 @@ fn postgres_triggers(rule: &Rule) -> Vec<String> {
     let Rule { table, name, columns, message, .. } = rule;
     let (when, function) = match &rule.when {
         // PostgreSQL has no statement that replaces a row without an update.
-        When::Replaces(_) => return Vec::new(),
-        When::Always => (String::new(), format!("trackway_refuse('{message}')")),
-        When::Row(condition) => (format!(" WHEN ({condition})"), format!("trackway_refuse('{message}')")),
-        When::ReceiptSealed => (String::new(), format!("trackway_refuse_sealed('{message}')")),
-        When::EvaluationNotRunning => (String::new(), format!("trackway_refuse_evaluated('{message}')")),
+        RefusedWhen::Replaces(_) => return Vec::new(),
+        RefusedWhen::Always => (String::new(), format!("trackway_refuse('{message}')")),
+        RefusedWhen::Row(condition) => {
+            (format!(" WHEN ({condition})"), format!("trackway_refuse('{message}')"))
+        }
+        RefusedWhen::ReceiptSealed => (String::new(), format!("trackway_refuse_sealed('{message}')")),
+        RefusedWhen::EvaluationNotRunning => {
+            (String::new(), format!("trackway_refuse_evaluated('{message}')"))
+        }
     };
     let verbs = rule.events.iter().map(|event| match event {
         Event::Insert => "INSERT".to_owned(),

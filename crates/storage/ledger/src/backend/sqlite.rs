@@ -8,8 +8,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use trackway_core::Timestamp;
 
 use super::Values;
-use crate::error::LedgerError;
-use crate::text::{self, Stored, TextFilter};
+use crate::error::{Described, LedgerError};
+use crate::text::{self, StoredValue, TextFilter};
 use crate::value::{ColumnKind, Value};
 
 /// Pause between two tries of a statement that SQLite does not wait for by itself.
@@ -37,19 +37,22 @@ impl SqliteBackend {
     /// Opens or makes the file; its folder is made too. One that may only be read is opened to be read.
     pub(crate) fn open(path: &Path, busy_timeout_millis: u64, door: TextFilter) -> Result<Self, LedgerError> {
         let location = path.display().to_string();
-        let error = |why: String| LedgerError::Open { location: location.clone(), why };
+        let error = |text: String, source: std::io::Error| LedgerError::Open {
+            location: location.clone(),
+            why: Described { text, source: source.into() }.into(),
+        };
         if may_only_be_read(path) {
             return Self::open_read_only(path, busy_timeout_millis, door);
         }
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             trackway_files::make_folders(folder)
-                .map_err(|source| error(format!("its folder cannot be created: {source}")))?;
+                .map_err(|source| error(format!("its folder cannot be created: {source}"), source))?;
         }
         // SQLite gives the files beside it the rights of this one.
         if !path.exists() {
             let mut options = std::fs::OpenOptions::new();
             trackway_files::open_own(options.append(true).create(true), path)
-                .map_err(|source| error(format!("it cannot be created: {source}")))?;
+                .map_err(|source| error(format!("it cannot be created: {source}"), source))?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -94,9 +97,9 @@ impl SqliteBackend {
         busy_timeout_millis: u64,
         door: TextFilter,
     ) -> Result<Self, LedgerError> {
-        let connection = Connection::open_with_flags(name, flags).map_err(|source| {
-            let why = described(&source);
-            LedgerError::Open { location: location.clone(), why }
+        let connection = Connection::open_with_flags(name, flags).map_err(|source| LedgerError::Open {
+            location: location.clone(),
+            why: described(&source).into(),
         })?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT_MAX);
         let backend =
@@ -136,14 +139,16 @@ impl SqliteBackend {
         };
         let copy = with_suffix(path, &format!("{COPY_MARK}{version}"));
         let part = with_suffix(path, &format!("{COPY_MARK}{version}.part"));
-        let failed = |why: String| LedgerError::Open {
-            location: self.location.clone(),
-            why: format!(
+        let of_copy = |why: &str| {
+            format!(
                 "it cannot be copied to `{}` before its migration: {why}; nothing was changed",
                 copy.display()
-            ),
+            )
         };
-        let of_file = |source: std::io::Error| failed(source.to_string());
+        let of_file = |source: std::io::Error| {
+            let why = Described { text: of_copy(&source.to_string()), source: source.into() };
+            LedgerError::Open { location: self.location.clone(), why: why.into() }
+        };
         // `VACUUM INTO` refuses a file that is not empty, such as one that a killed migration left.
         let _ = trackway_files::unlink(&part);
         // An empty file with the rights of the others: SQLite fills it.
@@ -157,7 +162,8 @@ impl SqliteBackend {
         .and_then(|reader| reader.execute("VACUUM INTO ?", [part.to_string_lossy()]));
         if let Err(source) = copied {
             let _ = trackway_files::unlink(&part);
-            return Err(failed(described(&source)));
+            let why = of_copy(&described(&source)).into();
+            return Err(LedgerError::Open { location: self.location.clone(), why });
         }
         // SQLite leaves it to others to bring the copy to the disk.
         std::fs::File::open(&part)
@@ -203,7 +209,7 @@ impl SqliteBackend {
         &mut self,
         doing: &str,
         sql: &str,
-        parameters: &[Stored],
+        parameters: &[StoredValue],
     ) -> Result<u64, LedgerError> {
         let run = || -> rusqlite::Result<usize> {
             self.connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(parameters))
@@ -233,7 +239,7 @@ impl SqliteBackend {
         &mut self,
         doing: &str,
         sql: &str,
-        parameters: &[Stored],
+        parameters: &[StoredValue],
         kinds: &[ColumnKind],
         take: &mut dyn FnMut(Values) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
@@ -259,10 +265,10 @@ impl SqliteBackend {
         let code = source.sqlite_error_code();
         if matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
             let (location, doing) = (self.location.clone(), doing.into());
-            return LedgerError::Damaged { location, doing, why: source.to_string() };
+            return LedgerError::Damaged { location, doing, why: source.to_string().into() };
         }
         let is_constraint = code == Some(ErrorCode::ConstraintViolation);
-        LedgerError::of_database(self.location.clone(), doing.into(), described(source), is_constraint)
+        LedgerError::of_database(self.location.clone(), doing.into(), described(source).into(), is_constraint)
     }
 }
 
@@ -297,9 +303,10 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// SQLite's message, with what to do where that is known.
+/// What SQLite says of a failure, and what to do. What rusqlite has as its source is the general text of the same code.
 fn described(error: &rusqlite::Error) -> String {
     let hint = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => " (free some space, then try again: nothing was partly written)",
+        Some(ErrorCode::DiskFull) => " (free some space; nothing of this change was written)",
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             " (check the permissions of the file and its folder)"
         }
@@ -324,7 +331,7 @@ fn read(value: ValueRef<'_>, kind: ColumnKind) -> Value {
     }
 }
 
-impl ToSql for Stored {
+impl ToSql for StoredValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,

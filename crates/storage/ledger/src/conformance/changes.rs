@@ -11,7 +11,7 @@ use crate::kept::KeptRows;
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
 use crate::reading::feed::{FeedPage, KeptBounds};
 use crate::receipts::charges::nano_usd;
-use crate::receipts::seal::{AttemptSeal, Sealed};
+use crate::receipts::seal::{AttemptSeal, SealOutcome};
 use crate::records::{
     AttemptState, ChangeRow, ChargeRow, CostRow, DataSnapshotRow, EventRow, Subject, SubjectEventRow,
     SubjectKind,
@@ -60,8 +60,8 @@ pub(super) fn a_receipt_is_charged_once(ledger: &Ledger) {
         ..AttemptSeal::of(ended(attempt))
     };
     assert!(ledger.charges_of_attempt(attempt_id).unwrap().is_empty());
-    assert_eq!(ledger.seal_attempt(&seal, at(101)).unwrap(), Sealed::Now);
-    assert_eq!(ledger.seal_attempt(&seal, at(102)).unwrap(), Sealed::Before);
+    assert_eq!(ledger.seal_attempt(&seal, at(101)).unwrap(), SealOutcome::Now);
+    assert_eq!(ledger.seal_attempt(&seal, at(102)).unwrap(), SealOutcome::Before);
     let charges = ledger.charges_of_attempt(attempt_id).unwrap();
     let items: Vec<_> = charges.iter().map(|charge| (charge.item.as_str(), charge.amount_nano_usd)).collect();
     assert_eq!(items, [("cpu", None), ("gpu", Some(200_000_000)), ("rest", Some(100_000_000))]);

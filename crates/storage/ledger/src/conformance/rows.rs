@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::json;
 use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{
     AttemptId, CheckpointState, Confidence, Criticality, DiagnosisKind, DiagnosisVerdict, Domain, Ids,
     LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
@@ -15,7 +15,7 @@ use crate::error::{ErrorKind, LedgerError};
 use crate::kept::KeptRows;
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::reading::find::{AttemptFilter, RunFilter};
-use crate::reading::resolve::Found;
+use crate::reading::resolve::RunOrAttempt;
 use crate::records::{
     AmendmentRow, AttemptDataRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow,
     DataSnapshotRow, Decision, DetectionRow, DiagnosisRow, DriftResultRow, EventRow, PreflightCheckRow,
@@ -47,7 +47,7 @@ pub fn at(seconds: i64) -> Timestamp {
 pub fn stored_run(ledger: &Ledger, name: &str) -> RunRow {
     let mut run = RunRow::planned(
         RunId::new(&SpreadIds),
-        &Name::renamed(Named::Run, name),
+        &Name::renamed(NameKind::Run, name),
         "c0ffee",
         json!({ "lr": 0.1 }),
         at(0),
@@ -263,7 +263,7 @@ fn rungs_come_back(ledger: &Ledger, run: &RunRow, attempt: AttemptId) {
 fn proofs_come_back(ledger: &Ledger) {
     let mut run = RunRow::planned(
         RunId::new(&SpreadIds),
-        &Name::renamed(Named::Run, "proved"),
+        &Name::renamed(NameKind::Run, "proved"),
         "proved config",
         json!({ "lr": 0.1 }),
         at(3),
@@ -278,7 +278,7 @@ fn proofs_come_back(ledger: &Ledger) {
     assert_eq!(ledger.resolve("proved", at(9)).unwrap_err().kind(), ErrorKind::NotFound);
     assert!(ledger.resolve("last", at(9)).unwrap().run_id() != run.run_id);
     let by_id = ledger.resolve(&run.run_id.to_string(), at(9)).unwrap();
-    assert_eq!(by_id, Found::Run(Box::new(run.clone())), "but by its id");
+    assert_eq!(by_id, RunOrAttempt::Run(Box::new(run.clone())), "but by its id");
     let filter = RunFilter { kind: LaunchKind::Prove, ..RunFilter::default() };
     assert_eq!(ledger.list_runs(&filter).unwrap(), [run.clone()]);
     let proof = proof(&run);
@@ -384,7 +384,7 @@ fn diagnoses_come_back(ledger: &Ledger) {
     let run = stored_run(ledger, "diagnosed");
     let mut own = RunRow::planned(
         RunId::new(&SpreadIds),
-        &Name::renamed(Named::Run, "diagnosed"),
+        &Name::renamed(NameKind::Run, "diagnosed"),
         "diagnosed config",
         json!({}),
         at(3),
@@ -540,8 +540,13 @@ fn data_comes_back(ledger: &Ledger) {
         "content is stored once"
     );
     assert_eq!(ledger.data_snapshot_files("d1").unwrap(), [file]);
-    let mut reader =
-        RunRow::planned(RunId::new(&SpreadIds), &Name::renamed(Named::Run, "reader"), "c", json!({}), at(2));
+    let mut reader = RunRow::planned(
+        RunId::new(&SpreadIds),
+        &Name::renamed(NameKind::Run, "reader"),
+        "c",
+        json!({}),
+        at(2),
+    );
     reader.attempt_count = 1;
     let data = RunDataRow {
         run_id: reader.run_id,
@@ -552,8 +557,13 @@ fn data_comes_back(ledger: &Ledger) {
     };
     ledger.insert_run(&reader, std::slice::from_ref(&data)).unwrap();
     // One that was never launched was not steered by it.
-    let blocked =
-        RunRow::planned(RunId::new(&SpreadIds), &Name::renamed(Named::Run, "blocked"), "d", json!({}), at(3));
+    let blocked = RunRow::planned(
+        RunId::new(&SpreadIds),
+        &Name::renamed(NameKind::Run, "blocked"),
+        "d",
+        json!({}),
+        at(3),
+    );
     ledger.insert_run(&blocked, &[RunDataRow { run_id: blocked.run_id, ..data.clone() }]).unwrap();
     assert_eq!(ledger.data_of_run(reader.run_id).unwrap(), [data]);
     let used = ledger.validation_set("d1").unwrap().unwrap();
@@ -583,7 +593,7 @@ pub(super) fn kept_rows_are_restored_again(ledger: &Ledger) {
         ..DataSnapshotRow::blank()
     };
     let run = |name: &str| {
-        RunRow::planned(RunId::new(&SpreadIds), &Name::renamed(Named::Run, name), "c", json!({}), at(2))
+        RunRow::planned(RunId::new(&SpreadIds), &Name::renamed(NameKind::Run, name), "c", json!({}), at(2))
     };
     let used = |run: &RunRow| RunDataRow {
         run_id: run.run_id,
@@ -646,7 +656,7 @@ pub(super) fn words_mean_one_thing(ledger: &Ledger) {
     let attempt = new_attempt(&second, 1, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();
     let resolve = |word: &str| ledger.resolve(word, at(9));
-    let run = |row: &RunRow| Found::Run(Box::new(row.clone()));
+    let run = |row: &RunRow| RunOrAttempt::Run(Box::new(row.clone()));
     assert_eq!(resolve("income").unwrap(), run(&second), "the newest of a name");
     let id = first.run_id.to_string();
     for word in [id.as_str(), &id[..29], &id[id.len() - 8..], &id[id.len() - 8..].to_uppercase()] {
@@ -654,7 +664,7 @@ pub(super) fn words_mean_one_thing(ledger: &Ledger) {
     }
     let attempt_id = attempt.attempt_id.to_string();
     for word in ["income/1", attempt_id.as_str(), &attempt_id[..29], &attempt_id[attempt_id.len() - 8..]] {
-        assert_eq!(resolve(word).unwrap(), Found::Attempt(Box::new(attempt.clone())), "{word}");
+        assert_eq!(resolve(word).unwrap(), RunOrAttempt::Attempt(Box::new(attempt.clone())), "{word}");
         assert_eq!(resolve(word).unwrap().run_id(), second.run_id);
     }
     assert!(matches!(resolve("run_0").unwrap_err(), LedgerError::Ambiguous { more: true, .. }));

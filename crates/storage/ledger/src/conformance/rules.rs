@@ -7,7 +7,7 @@ use super::{Open, assert_refused, numbers};
 use crate::backend::Backend;
 use crate::error::ErrorKind;
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
-use crate::receipts::seal::{AttemptSeal, Sealed};
+use crate::receipts::seal::{AttemptSeal, SealOutcome};
 use crate::records::{
     ArtifactRow, AttemptRow, CostRow, MetricSummaryRow, ParameterRow, RecordSegmentRow, RunRow,
     SubjectEventRow, TagRow,
@@ -111,8 +111,8 @@ pub(super) fn a_sealed_receipt_does_not_change(ledger: &Ledger) {
         );
         undecided.attempt = ended(attempt);
         let seal = complete_seal(&run, undecided.attempt);
-        assert_eq!(ledger.seal_attempt(&seal, at(101)).unwrap(), Sealed::Now);
-        assert_eq!(ledger.seal_attempt(&seal, at(102)).unwrap(), Sealed::Before);
+        assert_eq!(ledger.seal_attempt(&seal, at(101)).unwrap(), SealOutcome::Now);
+        assert_eq!(ledger.seal_attempt(&seal, at(102)).unwrap(), SealOutcome::Before);
         let stored = ledger.attempt(seal.attempt.attempt_id).unwrap().unwrap();
         assert_eq!(
             (stored.sealed_at, stored.receipt_sha256.as_deref()),

@@ -79,7 +79,7 @@ pub(super) fn a_run_is_amended(ledger: &Ledger) {
     // As `trackway doctor rebuild` does after the row of the run was put back from before the changes.
     ledger.change_run(run.run_id, |run| (run.name, run.note) = ("before".into(), None)).unwrap();
     let kept = crate::kept::KeptRows::of(&ledger.amendments_of_run(run.run_id).unwrap());
-    assert_eq!(ledger.restore(&kept).unwrap(), crate::kept::Restored::default(), "nothing is added");
+    assert_eq!(ledger.restore(&kept).unwrap(), crate::kept::RestoredRows::default(), "nothing is added");
     let restored = ledger.run(run.run_id).unwrap().unwrap();
     assert_eq!((restored.name, restored.note, restored.hidden_at), (amended.name, amended.note, None));
 }

@@ -159,12 +159,12 @@ fn no_store(tool: ForeignTool, path: &Path) -> LedgerError {
         ForeignTool::Wandb => "a folder with `run-ID.wandb` files, such as `wandb`",
         ForeignTool::TensorBoard => "a folder with event files (`events.out.tfevents.…`)",
     };
-    LedgerError::Import { path: path.into(), why: format!("there is no run in it; name {wanted}") }
+    LedgerError::Import { path: path.into(), why: format!("there is no run in it; name {wanted}").into() }
 }
 
 /// What is below a path.
 #[derive(Default)]
-struct Found {
+struct FolderContents {
     /// Files, sorted.
     files: Vec<PathBuf>,
     /// All folders, the path itself among them.
@@ -174,10 +174,10 @@ struct Found {
 }
 
 /// The files below a path whose names `wanted` admits; the path itself when it is such a file.
-fn files_below(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Found, LedgerError> {
+fn files_below(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<FolderContents, LedgerError> {
     if std::fs::metadata(path).map_err(LedgerError::file("read", path))?.is_file() {
         let files = wanted(&name_of(path)).then(|| path.to_owned()).into_iter().collect();
-        return Ok(Found { files, ..Found::default() });
+        return Ok(FolderContents { files, ..FolderContents::default() });
     }
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     let skipped = walk(path, &mut |folder, entries, skipped| {
@@ -194,7 +194,7 @@ fn files_below(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Found, Ledg
     })?;
     // A folder is listed in no order, and of two copies of a run the first one counts.
     files.sort();
-    Ok(Found { files, folders, skipped })
+    Ok(FolderContents { files, folders, skipped })
 }
 
 /// What is in a folder.

@@ -8,8 +8,8 @@ use trackway_core::Timestamp;
 use trackway_formats::wandb::{WandbRun, read_run};
 
 use super::{
-    ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, Found, OmissionKind, at_seconds, files_below,
-    name_of, note_objects, unreadable,
+    FolderContents, ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, OmissionKind, at_seconds,
+    files_below, name_of, note_objects, unreadable,
 };
 use crate::error::LedgerError;
 
@@ -52,7 +52,7 @@ pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
 }
 
 /// The folders of runs in which there is no run file.
-fn without_file(found: &Found) -> impl Iterator<Item = &Path> {
+fn without_file(found: &FolderContents) -> impl Iterator<Item = &Path> {
     let has_file = |folder: &Path| found.files.iter().any(|file| file.parent() == Some(folder));
     let folders = found.folders.iter().filter(|folder| is_of_run(&name_of(folder)));
     folders.map(|folder| folder.as_path()).filter(move |folder| !has_file(folder))

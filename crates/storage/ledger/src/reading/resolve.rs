@@ -22,12 +22,12 @@ const EVALUATION_PART_MIN: usize = 4;
 
 /// The meaning of a reference.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum RunOrAttempt {
     Run(Box<RunRow>),
     Attempt(Box<AttemptRow>),
 }
 
-impl Found {
+impl RunOrAttempt {
     /// The run, or the one that the attempt is of.
     #[must_use]
     pub fn run_id(&self) -> RunId {
@@ -53,7 +53,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::NotFound`] with the nearest name; [`LedgerError::Ambiguous`] with all that fit.
-    pub fn resolve(&self, word: &str, now: Timestamp) -> Result<Found, LedgerError> {
+    pub fn resolve(&self, word: &str, now: Timestamp) -> Result<RunOrAttempt, LedgerError> {
         if word == LAST {
             let newest = self.newest_run(None, now)?;
             return newest
@@ -70,7 +70,7 @@ impl Ledger {
                 .ok_or_else(|| LedgerError::not_found("attempt", word, ""));
         }
         if let Some((of, number)) = attempt_of_run(word) {
-            let Found::Run(run) = self.resolve(of, now)? else {
+            let RunOrAttempt::Run(run) = self.resolve(of, now)? else {
                 return Err(LedgerError::not_found("run", of, ""));
             };
             let mut attempts = self.attempts_of_kind(run.run_id, run.kind)?.into_iter();
@@ -82,17 +82,17 @@ impl Ledger {
             0 if word.starts_with(AttemptId::PREFIX) => Err(LedgerError::not_found("attempt", word, "")),
             0 => Err(self.no_run(word)?),
             1 => Ok(fitting.swap_remove(0)),
-            _ => Err(ambiguous(word, fitting.iter().map(Found::in_words).collect())),
+            _ => Err(ambiguous(word, fitting.iter().map(RunOrAttempt::in_words).collect())),
         }
     }
 
     /// Runs and attempts that have the reference as their name or as a part of their id.
-    fn fitting(&self, word: &str, now: Timestamp) -> Result<Vec<Found>, LedgerError> {
+    fn fitting(&self, word: &str, now: Timestamp) -> Result<Vec<RunOrAttempt>, LedgerError> {
         let named = self.newest_run(Some(word), now)?;
         let is_known = |row: &RunRow| named.as_ref().is_some_and(|named| named.run_id == row.run_id);
         let mut by_id: Vec<RunRow> = self.by_part(RunRow::TABLE, "run_id", RunId::PREFIX, word)?;
         by_id.retain(|row| !is_known(row));
-        let mut fitting: Vec<Found> = named.into_iter().chain(by_id).map(run).collect();
+        let mut fitting: Vec<RunOrAttempt> = named.into_iter().chain(by_id).map(run).collect();
         for table in [AttemptRow::TABLE, LAUNCHES] {
             let attempts = self.by_part(table, "attempt_id", AttemptId::PREFIX, word)?;
             fitting.extend(attempts.into_iter().map(attempt));
@@ -197,12 +197,12 @@ impl Ledger {
     }
 }
 
-fn run(row: RunRow) -> Found {
-    Found::Run(Box::new(row))
+fn run(row: RunRow) -> RunOrAttempt {
+    RunOrAttempt::Run(Box::new(row))
 }
 
-fn attempt(row: AttemptRow) -> Found {
-    Found::Attempt(Box::new(row))
+fn attempt(row: AttemptRow) -> RunOrAttempt {
+    RunOrAttempt::Attempt(Box::new(row))
 }
 
 /// `created_before` excludes its exact time.

@@ -46,7 +46,7 @@ pub struct AttemptSeal {
 
 /// What sealing did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sealed {
+pub enum SealOutcome {
     /// The receipt is sealed now.
     Now,
     /// It was sealed before, with the same content; nothing was written.
@@ -131,13 +131,13 @@ impl Ledger {
     /// [`LedgerError::Changed`] when the run was changed since `seal.run` was read, and nothing is written then;
     /// [`LedgerError::Superseded`] when this handle lost the run's lease; [`LedgerError::NotFound`] when it was never
     /// inserted.
-    pub fn seal_attempt(&self, seal: &AttemptSeal, sealed_at: Timestamp) -> Result<Sealed, LedgerError> {
+    pub fn seal_attempt(&self, seal: &AttemptSeal, sealed_at: Timestamp) -> Result<SealOutcome, LedgerError> {
         self.write_about(seal.attempt.run_id, true, |backend| {
             // As it is read back: a digest over what the door cuts or redacts would never hold again.
             let seal = &seal.as_stored(backend)?;
             if let Some(before) = sealed_receipt(backend, &seal.attempt)? {
                 return match before == seal.receipt_sha256() {
-                    true => Ok(Sealed::Before),
+                    true => Ok(SealOutcome::Before),
                     false => Err(backend.refuse(
                         &format!("sealing {}", seal.attempt.attempt_id),
                         "it is already sealed with other contents: write an amendment",
@@ -149,7 +149,7 @@ impl Ledger {
                 return Err(LedgerError::not_found("attempt", seal.attempt.attempt_id, ""));
             }
             note_change(backend, seal.attempt.table(), seal.attempt.run_id)?;
-            Ok(Sealed::Now)
+            Ok(SealOutcome::Now)
         })
     }
 

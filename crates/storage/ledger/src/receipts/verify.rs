@@ -96,7 +96,11 @@ const PROOFS: [(&Table, Proof, &str); 27] = [
     (TagRow::TABLE, Proof::Digest, ""),
     (ArtifactRow::TABLE, Proof::Digest, ""),
     (RecordSegmentRow::TABLE, Proof::Digest, ""),
-    (SubjectEventRow::TABLE, Proof::Copies(Stays::All), "events that were not sealed with an attempt"),
+    (
+        SubjectEventRow::TABLE,
+        Proof::Copies(Stays::All),
+        "events that are neither sealed with an attempt nor kept as a copy, such as pins that ended",
+    ),
     (RetryRow::TABLE, Proof::Copies(Stays::AllBut(NEXT_ATTEMPT)), "the attempt that followed"),
     (LeaseRow::TABLE, Proof::Nothing, OF_NOW),
     (ChangeRow::TABLE, Proof::Nothing, OF_NOW),

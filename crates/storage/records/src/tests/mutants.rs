@@ -34,7 +34,7 @@ fn mutate(good: &[u8], random: &mut SplitMix64) -> (Vec<u8>, bool) {
 }
 
 /// The points of a record without their names, which damage may hit alone, and whether damage of it was counted.
-fn closed_points(recorded: &Recorded) -> (Vec<(i64, u64, i64, i64)>, bool) {
+fn closed_points(recorded: &HomeWithAttempt) -> (Vec<(i64, u64, i64, i64)>, bool) {
     let closed = recorded.close(&RunSection::default());
     let rows = closed.parquet_path.as_deref().map(rows_in).unwrap_or_default();
     assert_eq!(
@@ -55,7 +55,7 @@ fn closed_points(recorded: &Recorded) -> (Vec<(i64, u64, i64, i64)>, bool) {
 fn mutants_of_segments_are_closed() {
     let given = std::env::var("TRACKWAY_FUZZ_MUTANTS").ok().and_then(|count| count.parse().ok());
     let mutants: u64 = given.unwrap_or(USUAL_MUTANTS);
-    let recorded = Recorded::new();
+    let recorded = HomeWithAttempt::new();
     let good = recorded.segment(Origin::Sdk, |encoder, bytes| {
         let mut random = SplitMix64::new(7);
         for _ in 0..4 {

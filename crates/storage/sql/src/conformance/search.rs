@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use serde_json::json;
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{AttemptId, LaunchKind, Rng, RunId, SplitMix64, TerminationReason, Timestamp};
 use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{Encoder, Origin, SEGMENT_EXTENSION, SegmentHeader};
@@ -108,7 +108,7 @@ fn run_of(number: u32, made: Timestamp) -> RunRow {
     let command =
         ["python".to_owned(), "train.py".to_owned(), format!("--lr={}", f64::from(number % 17) * 0.001)];
     let config = json!(Plan::for_command(&command));
-    let name = Name::renamed(Named::Run, &format!("filled-{}", number % 97));
+    let name = Name::renamed(NameKind::Run, &format!("filled-{}", number % 97));
     let mut run =
         RunRow::planned(RunId::new(&SpreadIds), &name, &format!("config-{}", number % 500), config, made);
     let has_failed = number % 4 == 1;

@@ -87,6 +87,12 @@ pub(super) fn mistakes_are_reported(ledger: &Ledger, home: &Path) {
             "no column `terminaton_reason`: did you mean `termination_reason`?",
         ),
         ("select * from training_attempt", "no table `training_attempt`: did you mean `training_attempts`?"),
+        (
+            "select * from attempts",
+            "no table `attempts`: did you mean `training_attempts` or `amended_attempts`? (`show tables` lists all)",
+        ),
+        ("select * from event", "no table `event`: did you mean `events` or `subject_events`?"),
+        ("select reason from training_attempts", "no column `reason`: did you mean `termination_reason`?"),
         ("select * from qqq", "no table `qqq`: there are runs,"),
         ("delete from events", "`DELETE` is refused"),
         ("insert into events select * from events", "`INSERT` is refused"),

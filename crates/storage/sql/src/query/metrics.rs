@@ -2,6 +2,9 @@
 //! `effective_metrics`: without the steps that a later attempt trained again, or that a writer of event files made
 //! void. `telemetry`: values of the machine.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -255,7 +258,7 @@ impl MetricsTable {
             };
             match record {
                 Record::Closed(path, file) => read_closed(file, &needed, &mut admit)
-                    .map_err(|why| LedgerError::Parquet { doing: "read", path, why })?,
+                    .map_err(|why| LedgerError::Parquet { doing: "read", path, why: why.into() })?,
                 Record::Live(record) => {
                     record.each_batch(self.rows.points(), |batch| admit(needed.cut(&batch)?))?;
                 }
@@ -280,7 +283,8 @@ impl MetricsTable {
         match record {
             _ if self.rows != Rows::Effective => Ok(None),
             Record::Closed(path, file) => {
-                let failed = |why: String| LedgerError::Parquet { doing: "read", path: path.clone(), why };
+                let failed =
+                    |why: String| LedgerError::Parquet { doing: "read", path: path.clone(), why: why.into() };
                 let file = file.try_clone().map_err(|error| failed(error.to_string()))?;
                 contained(|| origins::of_closed(file))
                     .map_err(|panic| failed(format!("decoding it failed: {panic}")))?

@@ -37,6 +37,9 @@ use self::tables::LedgerTable;
 use crate::answer::Answer;
 use crate::limits::{QueryLimits, is_cancelled};
 
+/// Names that an error proposes in place of one that is not there.
+const MEANT_MAX: usize = 3;
+
 /// Answers one SELECT (also `EXPLAIN`, `DESCRIBE` and `SHOW TABLES`). `home` is the folder with `records/` and
 /// `attempts/`, which `metrics` and `effective_metrics` read. Integers are of 64 bits, and wrap around where they overflow.
 ///
@@ -145,7 +148,7 @@ fn register(
             TELEMETRY => metrics(Rows::Telemetry),
             name => match TABLES.iter().chain(VIEWS).find(|table| table.name == name) {
                 Some(table) => Arc::new(LedgerTable::new(ledger.clone(), table)),
-                None => return Err(none_called("table", name, known_names())),
+                None => return Err(none_called("table", name, known_names(), " (`show tables` lists all)")),
             },
         };
         let reference = TableReference::bare(name);
@@ -158,12 +161,35 @@ fn known_names() -> impl Iterator<Item = &'static str> + Clone {
     TABLES.iter().chain(VIEWS).map(|table| table.name).chain([METRICS, EFFECTIVE_METRICS, TELEMETRY])
 }
 
-fn none_called<'n>(kind: &str, name: &str, names: impl Iterator<Item = &'n str> + Clone) -> LedgerError {
-    let hint = match nearest(name, names.clone()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+/// That nothing has this name, with the names that may be meant and then `more`, or else all names.
+fn none_called<'n>(
+    kind: &str,
+    name: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+    more: &str,
+) -> LedgerError {
+    let meant: Vec<String> = meant(name, names.clone()).iter().map(|name| format!("`{name}`")).collect();
+    let hint = match meant.is_empty() {
+        true => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+        false => format!("did you mean {}?{more}", meant.join(" or ")),
     };
     LedgerError::Query(format!("no {kind} `{name}`: {hint}"))
+}
+
+/// The names that may be meant: of one word those that end in it, those with fewer words first; else the one most like it.
+fn meant<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Vec<&'n str> {
+    let last_word = |name: &str| {
+        let word = name.rsplit('_').next().unwrap_or(name);
+        word.trim_end_matches('s').to_lowercase()
+    };
+    let has_it = |known: &&str| !name.contains('_') && last_word(known) == last_word(name);
+    let mut meant: Vec<&str> = names.clone().filter(has_it).collect();
+    meant.sort_by_key(|known| known.matches('_').count());
+    meant.truncate(MEANT_MAX);
+    if meant.is_empty() {
+        meant.extend(nearest(name, names));
+    }
+    meant
 }
 
 /// The error of the query engine in one line, with what to do.
@@ -182,7 +208,7 @@ fn query_error(error: &DataFusionError) -> LedgerError {
         DataFusionError::SchemaError(schema_error, _) => match schema_error.as_ref() {
             SchemaError::FieldNotFound { field, valid_fields } => {
                 let names = valid_fields.iter().map(|column| column.name.as_str());
-                return none_called("column", &field.name, names);
+                return none_called("column", &field.name, names, "");
             }
             other => other.to_string(),
         },

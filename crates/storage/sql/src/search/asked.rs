@@ -63,12 +63,12 @@ pub(super) enum Source {
     /// A column of `runs`, by its place.
     Run(usize),
     /// What another table has of a run.
-    Recorded(Recorded),
+    Recorded(NamedValues),
 }
 
 /// A kind of values that a run has by name, in rows of another table: several rows of a run are one value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Recorded {
+pub(super) enum NamedValues {
     /// A metric: one value of all attempts of a run.
     Metric(String, Pick),
     /// A parameter or a tag: the last attempt's text counts.
@@ -77,7 +77,7 @@ pub(super) enum Recorded {
     Evaluated(EvaluatedNumber),
 }
 
-impl Recorded {
+impl NamedValues {
     /// What its rows are read from; `it` has the run.
     pub fn rows(&self) -> String {
         match self {
@@ -139,8 +139,8 @@ fn meanings(name: &str) -> Vec<Source> {
     if let Some(column) = RunRow::TABLE.columns.iter().position(|column| column.name == name) {
         return vec![Source::Run(column)];
     }
-    let metric = |name: &str, pick| Recorded::Metric(name.into(), pick);
-    let text = |table: &'static Table, name: &str| Recorded::Text(table, name.into());
+    let metric = |name: &str, pick| NamedValues::Metric(name.into(), pick);
+    let text = |table: &'static Table, name: &str| NamedValues::Text(table, name.into());
     let plain = || vec![metric(name, Pick::Last), text(ParameterRow::TABLE, name)];
     let meanings = match name.split_once('.') {
         Some(("metric" | "last", rest)) => vec![metric(rest, Pick::Last)],
@@ -151,7 +151,7 @@ fn meanings(name: &str) -> Vec<Source> {
         Some(("tag", rest)) => vec![text(RunTagRow::TABLE, rest)],
         // A script may record metrics of such names itself.
         Some(("eval", rest)) => {
-            let numbers = EvaluatedNumber::meanings(rest).into_iter().map(Recorded::Evaluated);
+            let numbers = EvaluatedNumber::meanings(rest).into_iter().map(NamedValues::Evaluated);
             numbers.chain(plain()).collect()
         }
         _ => plain(),
@@ -161,7 +161,7 @@ fn meanings(name: &str) -> Vec<Source> {
 
 /// A requested name.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct RequestedName {
     pub name: String,
     pub source: Source,
     pub kind: ColumnKind,
@@ -169,7 +169,7 @@ pub(super) struct Asked {
     pub numbers: Vec<Number>,
 }
 
-impl Asked {
+impl RequestedName {
     /// Whether a run may have no value.
     pub fn may_lack(&self) -> bool {
         match self.source {
@@ -181,23 +181,23 @@ impl Asked {
     /// Its values in attempts that are not sealed, each with its run, the oldest attempt first.
     pub fn live_values(&self, live: &Live) -> Vec<(String, Value)> {
         match &self.source {
-            Source::Recorded(Recorded::Metric(name, pick)) => {
+            Source::Recorded(NamedValues::Metric(name, pick)) => {
                 let rows = live.read_metrics().filter(|row| row.name == *name);
                 rows.map(|row| (row.run_id.to_string(), pick.of(row))).collect()
             }
-            Source::Recorded(Recorded::Text(table, name)) => {
+            Source::Recorded(NamedValues::Text(table, name)) => {
                 let rows = live.read_texts().filter(|row| row.table == table.name && row.name == *name);
                 let value = |row: &LiveText| self.value_of(Value::Text(row.value.clone()));
                 rows.map(|row| (row.run_id.to_string(), value(row))).collect()
             }
-            Source::Run(_) | Source::Recorded(Recorded::Evaluated(_)) => Vec::new(),
+            Source::Run(_) | Source::Recorded(NamedValues::Evaluated(_)) => Vec::new(),
         }
     }
 
     /// Its type in the database: parameters and tags are strings there, also those that are numbers.
     pub fn stored_kind(&self) -> ColumnKind {
         match self.source {
-            Source::Recorded(Recorded::Text(..)) => ColumnKind::Text,
+            Source::Recorded(NamedValues::Text(..)) => ColumnKind::Text,
             Source::Run(_) | Source::Recorded(_) => self.kind,
         }
     }
@@ -205,7 +205,7 @@ impl Asked {
     /// A value as it is stored, as a value of this kind.
     pub fn value_of(&self, stored: Value) -> Value {
         match (&self.source, stored) {
-            (Source::Recorded(Recorded::Text(..)), Value::Text(text)) if self.kind == ColumnKind::Real => {
+            (Source::Recorded(NamedValues::Text(..)), Value::Text(text)) if self.kind == ColumnKind::Real => {
                 number_in(&text).map_or(Value::Null, Value::Real)
             }
             (_, stored) => stored,
@@ -217,7 +217,7 @@ impl Asked {
 pub(super) struct Names<'a> {
     ledger: &'a Ledger,
     records: &'a LiveRecords,
-    asked: Vec<Asked>,
+    asked: Vec<RequestedName>,
     live: Live,
 }
 
@@ -247,18 +247,23 @@ impl<'a> Names<'a> {
         let Some(source) = self.source_of(name)? else { return Err(self.unknown(name)?) };
         let (kind, numbers) = match &source {
             Source::Run(column) => (RunRow::TABLE.columns[*column].kind, None),
-            Source::Recorded(Recorded::Metric(..) | Recorded::Evaluated(_)) => (ColumnKind::Real, None),
-            Source::Recorded(Recorded::Text(table, key)) => match self.numbers_of(table, key)? {
+            Source::Recorded(NamedValues::Metric(..) | NamedValues::Evaluated(_)) => (ColumnKind::Real, None),
+            Source::Recorded(NamedValues::Text(table, key)) => match self.numbers_of(table, key)? {
                 None => (ColumnKind::Text, None),
                 numbers => (ColumnKind::Real, numbers),
             },
         };
-        self.asked.push(Asked { name: name.into(), source, kind, numbers: numbers.unwrap_or_default() });
+        self.asked.push(RequestedName {
+            name: name.into(),
+            source,
+            kind,
+            numbers: numbers.unwrap_or_default(),
+        });
         Ok(self.asked.len() - 1)
     }
 
     /// The names that were taken, and what attempts that are not sealed have of them.
-    pub fn into_parts(self) -> (Vec<Asked>, Live) {
+    pub fn into_parts(self) -> (Vec<RequestedName>, Live) {
         (self.asked, self.live)
     }
 
@@ -275,14 +280,14 @@ impl<'a> Names<'a> {
     fn exists(&mut self, source: &Source) -> Result<bool, LedgerError> {
         let Source::Recorded(recorded) = source else { return Ok(true) };
         let is_live = match recorded {
-            Recorded::Metric(name, _) => {
+            NamedValues::Metric(name, _) => {
                 self.live.metrics(self.ledger, self.records)?.iter().any(|row| row.name == *name)
             }
-            Recorded::Text(table, name) => {
+            NamedValues::Text(table, name) => {
                 let texts = self.live.texts(self.ledger)?;
                 texts.iter().any(|row| row.table == table.name && row.name == *name)
             }
-            Recorded::Evaluated(_) => false,
+            NamedValues::Evaluated(_) => false,
         };
         if is_live {
             return Ok(true);
@@ -426,16 +431,16 @@ mod tests {
     use super::*;
 
     fn metric(name: &str, pick: Pick) -> Source {
-        Source::Recorded(Recorded::Metric(name.into(), pick))
+        Source::Recorded(NamedValues::Metric(name.into(), pick))
     }
 
     fn text(table: &'static Table, name: &str) -> Source {
-        Source::Recorded(Recorded::Text(table, name.into()))
+        Source::Recorded(NamedValues::Text(table, name.into()))
     }
 
     fn evaluated(slice: &str, metric: &str) -> Source {
         let number = EvaluatedNumber { test_set: None, slice: slice.into(), metric: metric.into() };
-        Source::Recorded(Recorded::Evaluated(number))
+        Source::Recorded(NamedValues::Evaluated(number))
     }
 
     /// Proves what each form of a name may mean, and in which order: a prefix means one kind of values, and a name that
@@ -487,7 +492,7 @@ mod tests {
     /// last value there is.
     #[test]
     fn the_newest_evaluation_counts() {
-        let folded = |recorded: &Recorded| {
+        let folded = |recorded: &NamedValues| {
             let mut held = Value::Null;
             for next in [Value::Real(0.9), Value::Real(0.7), Value::Null] {
                 recorded.fold(&mut held, next);
@@ -495,7 +500,7 @@ mod tests {
             held
         };
         let number = EvaluatedNumber { test_set: None, slice: String::new(), metric: "f1".into() };
-        assert_eq!(folded(&Recorded::Evaluated(number)), Value::Null);
-        assert_eq!(folded(&Recorded::Metric("f1".into(), Pick::Last)), Value::Real(0.7));
+        assert_eq!(folded(&NamedValues::Evaluated(number)), Value::Null);
+        assert_eq!(folded(&NamedValues::Metric("f1".into(), Pick::Last)), Value::Real(0.7));
     }
 }

@@ -4,7 +4,7 @@ use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, marks};
 use trackway_ledger::{Ledger, LedgerError, RunRow};
 
-use super::asked::{Asked, Recorded, Source};
+use super::asked::{NamedValues, RequestedName, Source};
 use super::live::Live;
 use crate::filter::{Filter, FilterOperator, Test};
 
@@ -17,7 +17,7 @@ const NAMED_MAX: usize = 500;
 
 /// Parts of a `WHERE` clause, each with its parameters. Without any, everything passes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Before {
+pub(super) struct WhereParts {
     /// Over columns of `runs`.
     runs: Vec<(String, Vec<Value>)>,
     /// Over values in other tables.
@@ -36,11 +36,11 @@ struct ValueTest {
     is_narrow: bool,
 }
 
-impl Before {
+impl WhereParts {
     /// The tests that filters of a condition mean. `live`: what attempts that are not sealed have.
     pub fn of(
         ledger: &Ledger,
-        asked: &[Asked],
+        asked: &[RequestedName],
         live: &Live,
         filters: &[Filter<'_>],
     ) -> Result<Self, LedgerError> {
@@ -72,7 +72,7 @@ impl Before {
     }
 
     /// For a query of the rows that have the value of this name: ` AND …`.
-    pub fn of_values(&self, key: &Asked, parameters: &mut Vec<Value>) -> String {
+    pub fn of_values(&self, key: &RequestedName, parameters: &mut Vec<Value>) -> String {
         let parts =
             self.values.iter().map(|test| if test.asked == key.name { &test.column } else { &test.ids });
         let mut tests = joined(parts, parameters);
@@ -96,13 +96,13 @@ fn joined<'p>(parts: impl Iterator<Item = &'p (String, Vec<Value>)>, parameters:
 
 fn value_test(
     ledger: &Ledger,
-    asked: &Asked,
-    recorded: &Recorded,
+    asked: &RequestedName,
+    recorded: &NamedValues,
     live: &Live,
     test: &Test,
 ) -> Result<Option<ValueTest>, LedgerError> {
     let test = match (recorded, test) {
-        (Recorded::Text(..), Test::Compare(comparison, Value::Real(bound)))
+        (NamedValues::Text(..), Test::Compare(comparison, Value::Real(bound)))
             if asked.kind == ColumnKind::Real =>
         {
             // Which strings are such numbers is not for the database to say.
@@ -111,8 +111,8 @@ fn value_test(
             let none = texts.is_empty();
             if none { Test::IsNull(true) } else { Test::In(texts) }
         }
-        (Recorded::Text(..), Test::In(_) | Test::Compare(_, Value::Text(_)) | Test::IsNull(false))
-        | (Recorded::Metric(..) | Recorded::Evaluated(_), Test::Compare(..) | Test::IsNull(false)) => {
+        (NamedValues::Text(..), Test::In(_) | Test::Compare(_, Value::Text(_)) | Test::IsNull(false))
+        | (NamedValues::Metric(..) | NamedValues::Evaluated(_), Test::Compare(..) | Test::IsNull(false)) => {
             test.clone()
         }
         _ => return Ok(None),

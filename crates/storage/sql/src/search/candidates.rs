@@ -6,8 +6,8 @@ use trackway_core::Timestamp;
 use trackway_ledger::scan::{ColumnKind, Record as _, Value, marks};
 use trackway_ledger::{LedgerError, RunRow};
 
-use super::asked::{Asked, Number, Recorded, Source};
-use super::before::Before;
+use super::asked::{NamedValues, Number, RequestedName, Source};
+use super::before::WhereParts;
 use super::found;
 use super::rows::{Row, Rows, compare_values};
 
@@ -60,7 +60,7 @@ pub(super) fn compare(left: &Candidate, right: &Candidate, greatest_first: bool)
 /// A part of the candidates of an order.
 pub(super) struct Passage<'p> {
     pub greatest_first: bool,
-    pub before: &'p Before,
+    pub before: &'p WhereParts,
     /// None that come before this row.
     pub start: Option<&'p Row>,
     /// Whether those with the start's key come after it where they are older: the order has no other name.
@@ -80,7 +80,7 @@ impl Rows<'_> {
     ) -> Result<(Vec<Candidate>, bool), LedgerError> {
         let asked = &self.asked[key];
         match &asked.source {
-            Source::Recorded(recorded @ Recorded::Text(..)) if asked.kind == ColumnKind::Real => {
+            Source::Recorded(recorded @ NamedValues::Text(..)) if asked.kind == ColumnKind::Real => {
                 self.by_number(key, recorded, passage)
             }
             _ => self.by_stored(key, passage),
@@ -128,7 +128,7 @@ impl Rows<'_> {
     fn by_number(
         &self,
         key: usize,
-        recorded: &Recorded,
+        recorded: &NamedValues,
         passage: &Passage<'_>,
     ) -> Result<(Vec<Candidate>, bool), LedgerError> {
         let asked = &self.asked[key];
@@ -170,7 +170,7 @@ impl Rows<'_> {
         &self,
         sql: &str,
         parameters: &[Value],
-        asked: &Asked,
+        asked: &RequestedName,
     ) -> Result<Vec<Candidate>, LedgerError> {
         let kinds = [ColumnKind::Text, asked.stored_kind(), ColumnKind::Timestamp];
         found(self.ledger, sql, parameters, &kinds, |row| match <[Value; 3]>::try_from(row) {
@@ -183,7 +183,12 @@ impl Rows<'_> {
 }
 
 /// Rows of this name that pass.
-fn passing(recorded: &Recorded, asked: &Asked, passage: &Passage<'_>, parameters: &mut Vec<Value>) -> String {
+fn passing(
+    recorded: &NamedValues,
+    asked: &RequestedName,
+    passage: &Passage<'_>,
+    parameters: &mut Vec<Value>,
+) -> String {
     let of_name = recorded.test(parameters);
     of_name + &passage.before.of_values(asked, parameters)
 }

@@ -28,13 +28,13 @@ use trackway_ledger::{Ledger, LedgerError, RunRow};
 use trackway_records::LiveRecords;
 
 use self::asked::Names;
-use self::before::Before;
+use self::before::WhereParts;
 use self::candidates::{Candidate, Passage, compare};
 use self::evaluated::EvaluatedNumber;
 #[cfg(feature = "datafusion")]
 use self::names::Condition;
 use self::rows::{Row, Rows, compare_values, json_of};
-use crate::named::Named;
+use crate::named::ConditionName;
 #[cfg(not(feature = "datafusion"))]
 use crate::query::Condition;
 use crate::query::RowPredicate;
@@ -127,7 +127,7 @@ pub fn search_runs(
         }
     }
     let condition = condition.map(|condition| {
-        let is_text = |named: &Named| named.in_double_quotes && names.place(&named.name).is_none();
+        let is_text = |named: &ConditionName| named.in_double_quotes && names.place(&named.name).is_none();
         RowPredicate::new(&condition.to_sql(is_text))
     });
     let (asked, live) = names.into_parts();
@@ -199,7 +199,7 @@ struct Walk<'w> {
     /// The best so far, in order.
     found: Vec<Row>,
     /// What the database tests beforehand, once that is known.
-    before: Option<Before>,
+    before: Option<WhereParts>,
 }
 
 impl<'w> Walk<'w> {
@@ -238,7 +238,7 @@ impl<'w> Walk<'w> {
             self.take_having(key, rows.by_id(ids.iter().cloned())?)?;
         }
         let is_only_name = self.order.len() == 1;
-        let (mut before, mut skip) = (Before::default(), 0);
+        let (mut before, mut skip) = (WhereParts::default(), 0);
         let mut count_max = FIRST_CANDIDATES * self.first_batch();
         loop {
             let start = start.as_ref();
@@ -271,7 +271,7 @@ impl<'w> Walk<'w> {
         let is_here = |row: &&Row| in_order && lacking.is_none_or(|key| row.values[key] == Value::Null);
         let start = self.after.as_ref().filter(is_here);
         let mut start: Option<(Timestamp, String)> = start.map(|row| (row.created_at, row.run_id.clone()));
-        let (mut before, mut size) = (Before::default(), self.first_batch());
+        let (mut before, mut size) = (WhereParts::default(), self.first_batch());
         loop {
             let mut batch = self.rows.newest(&before, start.as_ref(), size)?;
             let has_more = batch.len() == size;
@@ -342,17 +342,17 @@ impl<'w> Walk<'w> {
         self.wanted.clamp(least, BATCH_RUNS_MAX)
     }
 
-    fn before(&mut self) -> Result<Before, LedgerError> {
+    fn before(&mut self) -> Result<WhereParts, LedgerError> {
         if let Some(before) = &self.before {
             return Ok(before.clone());
         }
         let before = match self.condition {
-            None => Before::default(),
+            None => WhereParts::default(),
             Some(condition) => {
                 let names: Vec<_> =
                     self.rows.asked.iter().map(|asked| (asked.name.as_str(), asked.kind)).collect();
                 let filters = condition.filters(&self.rows.schema(), &names);
-                Before::of(self.rows.ledger, &self.rows.asked, &self.rows.live, &filters)?
+                WhereParts::of(self.rows.ledger, &self.rows.asked, &self.rows.live, &filters)?
             }
         };
         self.before = Some(before.clone());

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use trackway_ledger::LedgerError;
 
-use crate::named::Named;
+use crate::named::ConditionName;
 
 /// A condition such as `val_loss < 0.3 and tag.team = 'x'`, in parts.
 #[derive(Debug, Clone)]
@@ -37,8 +37,8 @@ impl Condition {
     }
 
     /// Every name, in order, each once.
-    pub fn names(&mut self) -> Vec<Named> {
-        let mut names: Vec<Named> = Vec::new();
+    pub fn names(&mut self) -> Vec<ConditionName> {
+        let mut names: Vec<ConditionName> = Vec::new();
         self.each_name(|named| {
             if !names.contains(&named) {
                 names.push(named);
@@ -49,7 +49,7 @@ impl Condition {
     }
 
     /// The condition with each name as one quoted name, or as a string literal where `is_text` returns true.
-    pub fn to_sql(&self, is_text: impl Fn(&Named) -> bool) -> String {
+    pub fn to_sql(&self, is_text: impl Fn(&ConditionName) -> bool) -> String {
         let mut condition = self.clone();
         condition.each_name(|named| {
             Some(match is_text(&named) {
@@ -60,7 +60,7 @@ impl Condition {
         condition.expression.to_string()
     }
 
-    fn each_name(&mut self, mut replaced: impl FnMut(Named) -> Option<Expr>) {
+    fn each_name(&mut self, mut replaced: impl FnMut(ConditionName) -> Option<Expr>) {
         let _ = visit_expressions_mut(&mut self.expression, |expression| {
             let parts: &[Ident] = match &*expression {
                 Expr::Identifier(ident) => std::slice::from_ref(ident),
@@ -69,7 +69,7 @@ impl Condition {
             };
             let words: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
             let in_double_quotes = parts.len() == 1 && parts[0].quote_style == Some('"');
-            if let Some(new) = replaced(Named { name: words.join("."), in_double_quotes }) {
+            if let Some(new) = replaced(ConditionName { name: words.join("."), in_double_quotes }) {
                 *expression = new;
             }
             ControlFlow::Continue(())

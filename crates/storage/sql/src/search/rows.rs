@@ -15,8 +15,8 @@ use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, marks};
 use trackway_ledger::{Ledger, LedgerError, RunRow};
 use trackway_records::data_type;
 
-use super::asked::{Asked, Source};
-use super::before::Before;
+use super::asked::{RequestedName, Source};
+use super::before::WhereParts;
 use super::found;
 use super::live::Live;
 use crate::query::RowPredicate;
@@ -37,7 +37,7 @@ pub(super) struct Rows<'a> {
     pub ledger: &'a Ledger,
     /// Hidden runs are read too.
     pub with_hidden: bool,
-    pub asked: Vec<Asked>,
+    pub asked: Vec<RequestedName>,
     /// What attempts that are not sealed have.
     pub live: Live,
 }
@@ -83,7 +83,7 @@ impl Rows<'_> {
     /// The newest training runs, at most so many, of those after a time and an id that pass.
     pub fn newest(
         &self,
-        before: &Before,
+        before: &WhereParts,
         after: Option<&(Timestamp, String)>,
         count_max: usize,
     ) -> Result<Vec<Row>, LedgerError> {
@@ -100,7 +100,7 @@ impl Rows<'_> {
     /// How many runs come after one, the newest first.
     pub fn count_after(&self, row: &Row) -> Result<u64, LedgerError> {
         let mut parameters = Vec::new();
-        let runs = Before::default().of_runs(&mut parameters);
+        let runs = WhereParts::default().of_runs(&mut parameters);
         parameters.extend([Value::Timestamp(row.created_at), Value::from(row.run_id.as_str())]);
         let listed = self.listed();
         let sql = format!("SELECT count(*) FROM runs WHERE {runs}{listed} AND (created_at, run_id) < (?, ?)");
@@ -172,7 +172,7 @@ impl Rows<'_> {
 
     /// The columns of a condition: the requested names.
     pub fn schema(&self) -> SchemaRef {
-        let field = |asked: &Asked| Field::new(&asked.name, data_type(asked.kind), true);
+        let field = |asked: &RequestedName| Field::new(&asked.name, data_type(asked.kind), true);
         Arc::new(Schema::new(self.asked.iter().map(field).collect::<Vec<Field>>()))
     }
 

@@ -48,7 +48,7 @@ pub fn conformance(storage: &mut dyn FnMut(&str) -> Arc<dyn Backend>, answers: A
     limits(&mut || storage("limits"));
 }
 
-type Open<'a> = &'a mut dyn FnMut() -> Arc<dyn Backend>;
+type OpenBackend<'a> = &'a mut dyn FnMut() -> Arc<dyn Backend>;
 
 fn handles(storage: &mut dyn FnMut(&str) -> Arc<dyn Backend>, name: &str) -> Vec<Arc<dyn Backend>> {
     (0..WRITERS).map(|_| storage(name)).collect()
@@ -193,7 +193,7 @@ fn racing_creates(handles: &mut Vec<Arc<dyn Backend>>) {
     }
 }
 
-fn racing_appends(open: Open<'_>) {
+fn racing_appends(open: OpenBackend<'_>) {
     let mut logs: Vec<_> = (0..WRITERS).map(|writer| log_of(open(), writer)).collect();
     std::thread::scope(|scope| {
         for (writer, log) in (0..).zip(&mut logs) {
@@ -219,7 +219,7 @@ fn racing_appends(open: Open<'_>) {
     assert_eq!(hinted(open()).state(), whole.state(), "who begins at the hint sees it too");
 }
 
-fn racing_claims(open: Open<'_>) {
+fn racing_claims(open: OpenBackend<'_>) {
     let mut logs: Vec<_> = (0..WRITERS).map(|writer| log_of(open(), writer)).collect();
     for epoch in 1..=3 {
         let holders: Vec<_> = std::thread::scope(|scope| {
@@ -241,7 +241,7 @@ fn racing_claims(open: Open<'_>) {
     }
 }
 
-fn fencing(open: Open<'_>) {
+fn fencing(open: OpenBackend<'_>) {
     let (mut old, mut new, mut keeper) = (log_of(open(), 1), log_of(open(), 2), log_of(open(), 3));
     let (first, second) = (claim(1, "old"), claim(2, "new"));
     let (old_writer, new_writer) = (Writer::Trainer(&first), Writer::Trainer(&second));
@@ -282,7 +282,7 @@ fn fill(log: &mut Log<Notebook>) -> u64 {
     panic!("summaries come about");
 }
 
-fn hints(open: Open<'_>) {
+fn hints(open: OpenBackend<'_>) {
     const HINT: &str = "log/hint.json";
     let mut log = log_of(open(), 1);
     let summary = fill(&mut log);
@@ -324,7 +324,7 @@ fn hints(open: Open<'_>) {
     assert_eq!((past.state().said.len(), &past.state().damaged), (whole.state().said.len(), &vec![summary]));
 }
 
-fn damage(open: Open<'_>) {
+fn damage(open: OpenBackend<'_>) {
     let backend = open();
     let mut log = log_of(open(), 1);
     for sequence in 0..3 {
@@ -342,7 +342,7 @@ fn damage(open: Open<'_>) {
     assert_eq!(must(|| log.read(6)), None, "behind the end is nothing");
 }
 
-fn limits(open: Open<'_>) {
+fn limits(open: OpenBackend<'_>) {
     let mut log = log_of(open(), 1);
     let error = take_epoch(&mut log, 1, &"x".repeat(MAX_ENTRY_BYTES)).expect_err("it is too large");
     assert_eq!((error.kind(), log.position().tail), (ErrorKind::Input, 0), "and was not written: {error}");

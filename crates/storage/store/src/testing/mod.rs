@@ -13,5 +13,5 @@ pub(crate) use conformance::{still_clock, surely, writer_ids};
 pub use fault_backend::{BackendFault, FaultBackend, Odds};
 pub use fault_disk::{Fault, FaultDisk};
 pub use memory::MemoryBackend;
-pub use notebook::{Note, Notebook, Said};
+pub use notebook::{Note, Notebook, NumberedNote};
 pub use seeds::{seeds, seeds_asked_for};

@@ -33,7 +33,7 @@ pub enum Note {
 
 /// A note and its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct NumberedNote {
     /// Its number.
     pub number: u64,
     /// The writer.
@@ -46,7 +46,7 @@ pub struct Said {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notebook {
     /// In the order of their numbers.
-    pub said: Vec<Said>,
+    pub said: Vec<NumberedNote>,
     /// Numbers without content.
     pub damaged: Vec<u64>,
     /// The newest claim.
@@ -90,7 +90,7 @@ impl Notebook {
                 if self.has(writer, sequence) {
                     self.faults.push(format!("entry {number} says {writer}.{sequence} again"));
                 }
-                self.said.push(Said { number, writer, sequence });
+                self.said.push(NumberedNote { number, writer, sequence });
             }
             Note::Summary { .. } | Note::Unknown => {}
         }

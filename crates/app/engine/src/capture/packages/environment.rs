@@ -151,15 +151,60 @@ fn lock_file(lock: &Path, kind: LockKind, inputs: &CaptureInputs<'_>) -> Result<
     if lock.metadata().map_err(unreadable)?.len() > MAX_LOCK_BYTES {
         return Err(format!("`{}` is larger than {MAX_LOCK_BYTES} bytes", lock.display()));
     }
-    let kept = KeptPackages::of(inputs.redactor, std::fs::read(lock).map_err(unreadable)?);
+    let bytes = std::fs::read(lock).map_err(unreadable)?;
+    Ok(lock_of(bytes, kind, lock.to_string_lossy().into_owned(), inputs.redactor))
+}
+
+/// What the bytes of a lock file say.
+fn lock_of(bytes: Vec<u8>, kind: LockKind, path: String, redactor: &Redactor) -> EnvironmentLock {
+    let kept = KeptPackages::of(redactor, bytes);
     let packages =
         String::from_utf8_lossy(&kept.bytes).lines().filter(|line| line.trim() == "[[package]]").count();
-    Ok(EnvironmentLock {
+    EnvironmentLock {
         kind: Some(kind),
         sha256: Some(sha256_hex(&kept.bytes)),
         package_count: Some(packages as u64),
-        path: Some(lock.to_string_lossy().into_owned()),
+        path: Some(path),
         kept: Some(kept),
         ..EnvironmentLock::default()
-    })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::{Rng as _, SplitMix64};
+
+    use super::*;
+
+    /// Damaged lock files by default; `TRACKWAY_FUZZ_MUTANTS` sets another number.
+    const USUAL_MUTANTS: u64 = 1_000;
+
+    const GOOD: &str = "version = 4\n\n[[package]]\nname = \"adler2\"\nversion = \"2.0.1\"\nsource = \
+        \"registry+https://user:pw-of-mirror@crates.example.org/index\"\n\n[[package]]\nname = \"torch\"\nversion = \"2.5\"\n";
+
+    /// Proves that a damaged lock file is kept without a panic: its hash is that of the bytes that are kept, and it has no
+    /// more packages than lines.
+    #[test]
+    fn mutants_of_lock_files_are_kept() {
+        let given = std::env::var("TRACKWAY_FUZZ_MUTANTS").ok().and_then(|count| count.parse().ok());
+        let mutants: u64 = given.unwrap_or(USUAL_MUTANTS);
+        let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
+        for seed in 0..mutants {
+            let mut random = SplitMix64::new(seed);
+            let mut bytes = GOOD.as_bytes().to_vec();
+            for _ in 0..=random.next_u64() % 3 {
+                let at = random.next_u64() as usize % bytes.len();
+                match random.next_u64() % 3 {
+                    0 => bytes[at] = random.next_u64() as u8,
+                    1 => bytes.extend_from_within(at..),
+                    _ => bytes.truncate(at.max(1)),
+                }
+            }
+            let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+            let lock = lock_of(bytes, LockKind::CargoLock, "Cargo.lock".into(), &redactor);
+            let kept = lock.kept.unwrap();
+            assert_eq!(lock.sha256, Some(sha256_hex(&kept.bytes)), "mutant {seed}");
+            assert!(lock.package_count <= Some(lines), "mutant {seed}");
+        }
+    }
 }

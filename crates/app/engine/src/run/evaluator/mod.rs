@@ -191,7 +191,7 @@ pub(crate) fn evaluator_versions(job: &Job) -> Option<Json> {
     let data: Vec<PathBuf> = named.map(|path| job.base.join(path)).collect();
     Some(match evaluator(job, code, &data) {
         Ok(found) => json!([{ "name": found.name, "digest": found.digest }]),
-        Err(error) => json!([{ "digest": null, "why": error.message }]),
+        Err(error) => json!([{ "digest": null, "why": error.to_string() }]),
     })
 }
 
@@ -225,8 +225,8 @@ fn is_data(path: &Path, data: &[PathBuf]) -> bool {
 
 fn code_file(named: &str, path: &Path) -> Result<CodeFile, AppError> {
     let (sha256, size_bytes) = file_sha256(path).map_err(|error| {
-        let message = format!("the evaluator's `{}` cannot be read: {error}", path.display());
-        AppError::new(ErrorKind::Usage, message)
+        let message = format!("the evaluator's `{}` cannot be read", path.display());
+        AppError::new(ErrorKind::Usage, message).because(error)
     })?;
     Ok(CodeFile { path: named.to_owned(), sha256, size_bytes })
 }

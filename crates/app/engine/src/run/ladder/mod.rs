@@ -40,7 +40,7 @@ pub struct Ladder {
 
 /// What became of a rung whose attempt has ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Judged {
+pub(crate) struct RungOutcome {
     pub judgement: Judgement,
     /// The rung it leads to where it is promoted.
     pub next: Rung,
@@ -80,7 +80,7 @@ impl Ladder {
     }
 }
 
-impl Judged {
+impl RungOutcome {
     /// Where the run goes, for the decision.
     pub(crate) fn next_rung(&self) -> Option<NextRung> {
         let (rung, why) = (self.next.to_string(), self.judgement.why.clone());
@@ -120,7 +120,7 @@ pub(crate) fn judge_rung(
     row: &AttemptRow,
     summaries: &[MetricSummaryRow],
     events: &[EventRow],
-) -> Result<Option<Judged>, AppError> {
+) -> Result<Option<RungOutcome>, AppError> {
     let ladder = Ladder::of(run)?;
     let rung = rung_of(row);
     let Some(next) = next_rung(&ladder.rungs, rung).filter(|_| row.kind == LaunchKind::Train) else {
@@ -131,7 +131,7 @@ pub(crate) fn judge_rung(
     let not_opened = now.evidence.opened.training_not_opened(&data_of(run)?);
     let proof = prove(rung, &now.evidence.cuts, &not_opened, rows_of_training(context, run, row)?);
     let Some(text) = &ladder.promote else {
-        return Ok(Some(Judged { judgement: judge_without_rule(rung, proof), next }));
+        return Ok(Some(RungOutcome { judgement: judge_without_rule(rung, proof), next }));
     };
     // It was read when the run file was; only a damaged ledger holds one that cannot be.
     let rule = Rule::parse(text).map_err(|error| {
@@ -140,7 +140,7 @@ pub(crate) fn judge_rung(
     let of_rung = |before| Ok::<_, AppError>((before, past_of_rung(context, row, before)?.metrics));
     let previous = previous_rung(&ladder.rungs, rung).map(of_rung).transpose()?;
     let judgement = judge(text, &rule, &RungEnd { rung, metrics: now.metrics, previous }, proof);
-    Ok(Some(Judged { judgement, next }))
+    Ok(Some(RungOutcome { judgement, next }))
 }
 
 /// The rows of all training data of an attempt; none where those of one set were not counted, or are not known.

@@ -7,7 +7,7 @@ use trackway_core::TerminationReason;
 use trackway_ledger::{AttemptRow, MetricSummaryRow, RunRow, RungRow, RungVerdict};
 
 use super::past::past_of_rung;
-use super::{Judged, Ladder, ended_well};
+use super::{Ladder, RungOutcome, ended_well};
 use crate::Context;
 use crate::error::AppError;
 use crate::ledger::rows::rung_of;
@@ -22,7 +22,7 @@ pub(crate) fn rung_row(
     run: &RunRow,
     row: &AttemptRow,
     summaries: &[MetricSummaryRow],
-    judged: Option<&Judged>,
+    judged: Option<&RungOutcome>,
 ) -> Result<Option<RungRow>, AppError> {
     let ladder = Ladder::of(run)?;
     if !ladder.named {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use trackway_adopt::{
-    Adopter, AdopterSpec, Cleared, Clearing, Facts, MovedAside, Patterns, RestoreError, Restored, Saves,
+    Adopter, AdopterSpec, Cleared, Clearing, Facts, MovedAside, Patterns, RestoreError, RestoredCheckpoint,
+    Saves,
 };
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::text::counted;
@@ -62,7 +63,7 @@ impl Adoption {
         prepared: &Prepared,
         row: &AttemptRow,
         target: &LoadedCheckpoint,
-        restored: &Restored,
+        restored: &RestoredCheckpoint,
         patterns: &Patterns,
     ) {
         let path = patterns.shown(&restored.path);
@@ -125,7 +126,7 @@ pub(super) fn prepare(
             // It was saved through Trackway: the script loads it.
             Err(RestoreError::NotAdopted) => return Ok(adoption),
             restored => {
-                let restored = restored.map_err(|error| failed(&error))?;
+                let restored = restored.map_err(failed)?;
                 adoption.continues_from(context, prepared, row, &target, &restored, &patterns);
                 restored.cleared
             }
@@ -133,9 +134,9 @@ pub(super) fn prepare(
         // The script would continue from it.
         (None, true) if begins_again.is_some() => clearing
             .clear_all("no committed checkpoint is safe, and the training begins again")
-            .map_err(|error| failed(&error))?,
-        (None, true) => clearing.clear_torn().map_err(|error| failed(&error))?,
-        (None, false) => clearing.clear_all("it is of the rung before").map_err(|error| failed(&error))?,
+            .map_err(failed)?,
+        (None, true) => clearing.clear_torn().map_err(failed)?,
+        (None, false) => clearing.clear_all("it is of the rung before").map_err(failed)?,
     };
     adoption.cleared(context, row, &cleared, reporter);
     Ok(adoption)
@@ -157,7 +158,7 @@ fn fetched(context: &Context, row: &AttemptRow) -> Result<Option<LoadedCheckpoin
     found
         .map(|info| view.load(info.number))
         .transpose()
-        .map_err(|error| AppError::new(ErrorKind::Integrity, format!("not launched: {error}")))
+        .map_err(|error| AppError::new(ErrorKind::Integrity, "not launched").because(error))
 }
 
 /// Reports what became of the checkpoints that an attempt wrote itself: what was not committed, and, where nothing was
@@ -337,14 +338,18 @@ fn event(
     }
 }
 
-fn failed(error: &RestoreError) -> AppError {
-    let message = format!("the checkpoint to continue from could not be put back: {error}");
-    match error {
-        RestoreError::Occupied { path, .. } => AppError::new(ErrorKind::Blocked, message)
-            .hint(format!("move `{path}` away, and resume the run again; the committed checkpoint is kept")),
-        _ => AppError::new(ErrorKind::Fault, message)
-            .hint("free the disk, or start a new run; the committed checkpoint is kept"),
-    }
+fn failed(error: RestoreError) -> AppError {
+    let (kind, hint) = match &error {
+        RestoreError::Occupied { path, .. } => (
+            ErrorKind::Blocked,
+            format!("move `{path}` away, and resume the run again; the committed checkpoint is kept"),
+        ),
+        _ => (
+            ErrorKind::Fault,
+            "free the disk, or start a new run; the committed checkpoint is kept".to_owned(),
+        ),
+    };
+    AppError::new(kind, "the checkpoint to continue from could not be put back").because(error).hint(hint)
 }
 
 #[cfg(test)]

@@ -22,19 +22,20 @@ const SEGMENT_BYTES_MAX: u64 = 256 << 20;
 
 /// An earlier attempt.
 #[derive(Debug, Clone)]
-enum Earlier {
-    /// It ended by its shim, so that nothing of what its files say changes.
+enum EarlierAttempt {
+    /// It ended by its shim, or its files are gone, so that nothing of what they say changes.
     Ended(Arc<Past>),
     /// What is left of it may still write, or its record could not be read.
     WithoutEnd(AttemptId, Option<Timestamp>),
 }
 
-impl Earlier {
+impl EarlierAttempt {
     fn of(context: &Context, attempt: &AttemptRow) -> Self {
         let files = context.home.layout.attempt(attempt.attempt_id);
         // A record that cannot be read just now is read again.
         let is_hidden = File::open(files.writers_json()).is_err_and(|error| error.kind() != NotFound);
-        match files.exit_json().exists() && !is_hidden {
+        let is_over = files.exit_json().exists() || !files.folder().exists();
+        match is_over && !is_hidden {
             true => Self::Ended(Arc::new(past_of(context, attempt.attempt_id, attempt.started_at))),
             false => Self::WithoutEnd(attempt.attempt_id, attempt.started_at),
         }
@@ -58,8 +59,8 @@ pub(super) fn history_of(context: &Context, row: &AttemptRow) -> Result<History,
 
 /// What the attempts of the run before this one are shown to have written, oldest first.
 fn pasts_before(context: &Context, row: &AttemptRow) -> Result<Vec<Arc<Past>>, AppError> {
-    let take = |known: &mut Vec<Earlier>, attempt: &AttemptRow| {
-        known.push(Earlier::of(context, attempt));
+    let take = |known: &mut Vec<EarlierAttempt>, attempt: &AttemptRow| {
+        known.push(EarlierAttempt::of(context, attempt));
         Ok(())
     };
     let known = context.fold_attempts((row.run_id, row.kind), row.attempt_number, take)?;
@@ -124,28 +125,38 @@ fn steps_in(segment: &Path) -> Vec<(i64, Step)> {
 
 #[cfg(test)]
 mod tests {
+    use trackway_ledger::RunRow;
+
     use super::*;
     use crate::testing::{SETTLES, World};
 
-    /// Proves that the files of an attempt which ended by its shim are read once, however many follow, and those of one
-    /// without an end each time.
+    /// A run whose first attempt ended by its shim, and the files of that attempt.
+    fn ended_run(world: &World, context: &Context) -> (RunRow, AttemptLayout) {
+        let run = context.run_by_id(world.run(context, "exit 0", "").run_id).unwrap();
+        let ended = context.last_attempt_of(run.run_id).unwrap().unwrap();
+        let files = context.home.layout.attempt(ended.attempt_id);
+        fs::create_dir_all(files.folder()).unwrap();
+        fs::write(files.exit_json(), "{}").unwrap();
+        (run, files)
+    }
+
+    /// Proves that the files of an attempt which ended by its shim are read once, however many follow, and so are those
+    /// that are gone, and those of one without an end each time.
     #[test]
     fn an_attempt_that_ended_is_read_once() {
         let folder = tempfile::tempdir().unwrap();
         let world = World::new(folder.path(), SETTLES);
         let context = world.context();
-        let run = context.run_by_id(world.run(&context, "exit 0", "").run_id).unwrap();
-        let ended = context.last_attempt_of(run.run_id).unwrap().unwrap();
-        let files = context.home.layout.attempt(ended.attempt_id);
-        fs::create_dir_all(files.folder()).unwrap();
-        fs::write(files.exit_json(), "{}").unwrap();
-        World::add_sealed(&context, &run, 2..3, |row| row);
+        let (run, _) = ended_run(&world, &context);
+        World::add_sealed(&context, &run, 2..4, |row| row);
+        let without_end = context.last_attempt_of(run.run_id).unwrap().unwrap();
+        fs::create_dir_all(context.home.layout.attempt(without_end.attempt_id).folder()).unwrap();
         let next = |number| AttemptRow::planned(AttemptId::new(&context.ids), number, run.kind, &run);
         let (first, again) =
-            (pasts_before(&context, &next(3)).unwrap(), pasts_before(&context, &next(3)).unwrap());
+            (pasts_before(&context, &next(4)).unwrap(), pasts_before(&context, &next(4)).unwrap());
         let is_kept: Vec<bool> =
             first.iter().zip(&again).map(|(one, other)| Arc::ptr_eq(one, other)).collect();
-        assert_eq!(is_kept, [true, false]);
+        assert_eq!(is_kept, [true, true, false]);
         assert_ne!(first[0].from_ns, i64::MAX);
     }
 
@@ -156,11 +167,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let world = World::new(folder.path(), SETTLES);
         let context = world.context();
-        let run = context.run_by_id(world.run(&context, "exit 0", "").run_id).unwrap();
-        let ended = context.last_attempt_of(run.run_id).unwrap().unwrap();
-        let files = context.home.layout.attempt(ended.attempt_id);
-        fs::create_dir_all(files.folder()).unwrap();
-        fs::write(files.exit_json(), "{}").unwrap();
+        let (run, files) = ended_run(&world, &context);
         // A link to itself cannot be opened, and is there.
         std::os::unix::fs::symlink(files.writers_json(), files.writers_json()).unwrap();
         let next = AttemptRow::planned(AttemptId::new(&context.ids), 2, run.kind, &run);

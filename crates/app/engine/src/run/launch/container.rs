@@ -176,10 +176,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folders = [folder.path().join("absent"), folder.path().to_owned()];
         let error = engine_in(&folders, ContainerEngine::Auto).unwrap_err();
-        assert!(error.message.contains("podman or docker is not in the PATH"), "{error}");
+        assert!(error.to_string().contains("podman or docker is not in the PATH"), "{error}");
         std::fs::write(folder.path().join("docker"), "").unwrap();
         assert_eq!(engine_in(&folders, ContainerEngine::Auto).unwrap().0, Engine::Docker);
-        assert!(engine_in(&folders, ContainerEngine::Podman).unwrap_err().message.contains("podman is not"));
+        assert!(
+            engine_in(&folders, ContainerEngine::Podman).unwrap_err().to_string().contains("podman is not")
+        );
         std::fs::write(folder.path().join("podman"), "").unwrap();
         assert_eq!(engine_in(&folders, ContainerEngine::Auto).unwrap().1, folder.path().join("podman"));
     }

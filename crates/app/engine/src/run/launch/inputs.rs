@@ -76,8 +76,7 @@ impl<'p> LaunchInputs<'p> {
                 changed.then(|| "its data changed; the receipt has the current hash".to_owned())
             }
             Err(error) => {
-                let why = error.message;
-                Some(format!("its data cannot be resolved any more, and the receipt has no hash: {why}"))
+                Some(format!("its data cannot be resolved any more, and the receipt has no hash: {error}"))
             }
         };
         let Some(changed) = changed else { return Ok(now) };

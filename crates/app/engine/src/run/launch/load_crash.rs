@@ -62,7 +62,7 @@ fn mark(
     crash: &LoadCrash,
     why: &str,
 ) -> Result<Option<CheckpointInfo>, AppError> {
-    let fault = |error| AppError::fault("the checkpoints could not be marked", &error);
+    let fault = |error| AppError::fault("the checkpoints could not be marked", error);
     let mut house =
         Housekeeper::open(root, Arc::clone(&context.clock), Arc::clone(&context.ids)).map_err(fault)?;
     let infos = house.view().list();

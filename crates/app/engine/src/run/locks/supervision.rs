@@ -10,9 +10,9 @@ use trackway_formats::Variable;
 use trackway_launch::MachineIdentity;
 use trackway_ledger::{Holder, LeaseAnswer, Ledger, LedgerError, RunRow, RunState};
 
-use super::lock::RunLock;
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
+use crate::run_lock::RunLock;
 
 /// How long a lease is valid unless it is renewed, unless [`LEASE_VARIABLE`] sets it: after so long without a sign of a
 /// supervisor another host may take its run.
@@ -64,7 +64,7 @@ impl SupervisionClaim {
 /// Becomes the supervisor of a run in the ledger, unless another process is.
 pub fn try_supervise(context: &Context, run_id: RunId) -> Result<SupervisionClaim, AppError> {
     let files = context.home.layout.run(run_id);
-    let failed = |error| AppError::file("lock", files.folder(), &error);
+    let failed = |error| AppError::file("lock", files.folder(), error);
     // The lock before the lease: it answers without the ledger, and the lease names it.
     match RunLock::try_take(&files).map_err(failed)? {
         Some(lock) => supervise_with(context, run_id, lock),
@@ -122,12 +122,12 @@ pub fn supervise_after_others(context: &Context, run_id: RunId) -> Result<Superv
 pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result<SupervisionClaim, AppError> {
     let files = context.home.layout.run(run_id);
     let machine = MachineIdentity::current()
-        .map_err(|error| AppError::fault("this machine cannot be identified", &error))?;
+        .map_err(|error| AppError::fault("this machine cannot be identified", error))?;
     let holder = Holder {
         name: format!("`{}`, process {}", machine.host, std::process::id()),
         instance: format!("{:032x}", context.ids.next_ulid()),
         boot_id: machine.boot_id,
-        lock_id: lock.id().map_err(|error| AppError::file("look at the lock in", files.folder(), &error))?,
+        lock_id: lock.id().map_err(|error| AppError::file("look at the lock in", files.folder(), error))?,
     };
     let answer = context.ledger_write(|ledger| ledger.acquire_lease(run_id, &holder, lease_seconds()))?;
     Ok(match answer {

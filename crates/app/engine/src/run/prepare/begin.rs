@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
@@ -27,11 +27,11 @@ use crate::reporter::{Notice, Reporter};
 use crate::run::blocked::{Next, evidence_of, is_of_data};
 use crate::run::job::{Job, RunSource, data_sha256, must_be_text, planned_job};
 use crate::run::ladder::warm_start::WarmStart;
-use crate::run::locks::lock::RunLock;
 use crate::run::locks::places::HeldPlace;
 use crate::run::locks::supervision;
 use crate::run::locks::supervision::{Supervision, SupervisionClaim};
 use crate::run::remote::RemotePlan;
+use crate::run_lock::RunLock;
 
 /// A run that is ready to be driven by this process, its supervisor.
 pub struct Prepared {
@@ -146,6 +146,16 @@ pub fn read_again(context: &Context, run: &RunRow, reporter: &dyn Reporter) -> R
     Ok(start)
 }
 
+/// What [`read`] refuses since its launcher does not give what it requests, without its data; none: all of it is given now.
+///
+/// # Errors
+/// As [`read`], but for that refusal.
+pub fn read_not_given(context: &Context, source: &RunSource) -> Result<Option<Start>, AppError> {
+    let job = Job::read(source, &context.redactor)?;
+    let is_given = offered(context, &job.plan)?.refused.is_empty();
+    Ok((!is_given).then(|| Start::without_data(context, job)))
+}
+
 fn start_of(context: &Context, job: Job, reporter: &dyn Reporter) -> Result<Start, AppError> {
     job.check_command()?;
     let offered = offered(context, &job.plan)?;
@@ -181,7 +191,7 @@ pub fn begin(
     let files = context.home.layout.run(run_id);
     // Before the ledger has the run: no other process supervises it in between.
     let lock = RunLock::try_take(&files)
-        .map_err(|error| AppError::file("lock", files.folder(), &error))?
+        .map_err(|error| AppError::file("lock", files.folder(), error))?
         .ok_or_else(|| AppError::new(ErrorKind::Fault, format!("run {run_id} is new and yet locked")))?;
     // Before the row: a run that the ledger has is continued by this plan.
     json_file::write(&files.plan_json(), &job.stored(run_id, data_sha256.clone(), &context.redactor))?;
@@ -225,7 +235,7 @@ pub(in crate::run) fn keep_states(path: &Path, states: &FileStates) -> Result<()
         return Ok(());
     }
     let text = serde_json::to_vec(states).expect("paths, strings and numbers are JSON");
-    std::fs::write(path, text).map_err(|error| AppError::file("write", path, &error))
+    std::fs::write(path, text).map_err(|error| AppError::file("write", path, error))
 }
 
 pub(in crate::run) fn supervised(taken: SupervisionClaim, run: &RunRow) -> Result<Supervision, AppError> {
@@ -260,9 +270,8 @@ pub(in crate::run) fn resolve_data(
         watch: &watch,
     };
     let resolved = job.plan.data.iter().map(|(name, spec)| resolver.resolve(name, spec));
-    let manifests = resolved
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
+    let manifests =
+        resolved.collect::<Result<Vec<_>, _>>().map_err(|error| AppError::of(ErrorKind::Usage, error))?;
     if let Some(folder) = cache_path.parent() {
         // A cache that cannot be kept only costs time at the next run.
         let kept = std::fs::create_dir_all(folder).and_then(|()| cache.save());
@@ -363,9 +372,9 @@ fn run_row(
 ) -> Result<RunRow, AppError> {
     let plan = &job.stored_plan;
     let config = serde_json::to_value(plan)
-        .map_err(|error| AppError::fault("the plan cannot be written as JSON", &error))?;
+        .map_err(|error| AppError::fault("the plan cannot be written as JSON", error))?;
     // A person's name was checked where it was given; a script's, or that of an older run's plan, was not.
-    let name = Name::renamed(Named::Run, &plan.run.name);
+    let name = Name::renamed(NameKind::Run, &plan.run.name);
     let mut run = RunRow::planned(run_id, &name, &job.config_sha256, config, context.clock.now());
     run.model_family.clone_from(&plan.run.model_family);
     run.project = plan.run.project.clone().or_else(|| project_of(&job.base));

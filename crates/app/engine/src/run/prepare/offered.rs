@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_formats::runfile::{Plan, PlanEntry, ResourcesChange};
+use trackway_formats::runfile::{Plan, PlanEntry, ResourcesChange, ResourcesSection};
 use trackway_launch::{Accelerators, Offer, Refusal};
 
 use crate::Context;
@@ -16,10 +16,10 @@ pub struct Offered {
     pub engine: String,
     /// What is refused, with the key of the run file: of `[resources]` and `[launch]`, then of entries of retry plans.
     pub refused: Vec<Refusal>,
-    /// What cannot be compared with what the engine has, and why.
+    /// What is not compared with what the engine has, and why.
     pub unknown: Vec<String>,
-    /// The keys that were compared with what the engine has.
-    pub compared: BTreeSet<&'static str>,
+    /// The keys that were compared with what an engine has, by the engine: entries of retry plans may have another one.
+    pub compared: BTreeMap<String, BTreeSet<&'static str>>,
 }
 
 /// Compares what a plan and its retries request with what their engines have now.
@@ -29,27 +29,46 @@ pub struct Offered {
 pub fn offered(context: &Context, plan: &Plan) -> Result<Offered, AppError> {
     let engine = plan.launch.engine_with(&PlanEntry::default());
     let mut offers = Offers { context, found: BTreeMap::new() };
-    let (refused, unknown, compared) = unmet(plan, &PlanEntry::default(), offers.of(engine)?);
+    let offer = offers.of(engine)?;
+    let (refused, unknown, compared) = unmet(plan, &PlanEntry::default(), offer);
+    let unknown = unknown.or_else(|| without_count(plan, offer));
     let of_run: BTreeSet<String> = refused.iter().map(Refusal::reason).collect();
     let mut offered = Offered {
         engine: engine.to_owned(),
         refused,
         unknown: unknown.into_iter().collect(),
-        compared: compared.into_iter().collect(),
+        compared: BTreeMap::new(),
     };
+    offered.compare(engine, compared);
     for (reason, rule) in &plan.retry.rules {
         let (mut in_force, mut known) = (PlanEntry::default(), of_run.clone());
         for (index, entry) in rule.plan.iter().enumerate() {
             in_force.add(entry);
-            let offer = offers.of(plan.launch.engine_with(&in_force))?;
-            let (refused, _, compared) = unmet(plan, &in_force, offer);
-            offered.compared.extend(compared);
+            let engine = plan.launch.engine_with(&in_force);
+            let (refused, _, compared) = unmet(plan, &in_force, offers.of(engine)?);
+            offered.compare(engine, compared);
             let new = refused.into_iter().filter(|refusal| known.insert(refusal.reason()));
             let entry_path = format!("retry.{reason}.plan[{index}]");
             offered.refused.extend(new.map(|refusal| of_entry(refusal, entry, &entry_path)));
         }
     }
     Ok(offered)
+}
+
+/// What is said of GPUs without a number of them: they are not requested, whatever the machine has.
+fn without_count(plan: &Plan, offer: &Offer) -> Option<String> {
+    let ResourcesSection { gpus: 0, gpu: Some(kind), .. } = &plan.resources else { return None };
+    let place = offer.place();
+    let said = match offer.gpus {
+        Accelerators::UpTo(0) => {
+            format!("{place} has no GPU; the run is launched all the same, as `resources.gpus` requests none")
+        }
+        Accelerators::UpTo(has) => {
+            format!("of the GPUs of {place} ({has}) none counts as requested, as `resources.gpus` is not set")
+        }
+        _ => "no GPU is requested, as `resources.gpus` is not set".to_owned(),
+    };
+    Some(format!("`resources.gpu` = {kind}: {said}"))
 }
 
 /// The GPUs that a plan requests, at most as many as a machine of its engine has; all of them where that is not known.
@@ -96,6 +115,13 @@ fn of_entry(refusal: Refusal, entry: &PlanEntry, entry_path: &str) -> Refusal {
 }
 
 impl Offered {
+    /// Adds keys that were compared with what an engine has.
+    fn compare(&mut self, engine: &str, keys: Vec<&'static str>) {
+        if !keys.is_empty() {
+            self.compared.entry(engine.to_owned()).or_default().extend(keys);
+        }
+    }
+
     /// Refuses a run of which something is not given: a line for each key.
     ///
     /// # Errors
@@ -117,8 +143,10 @@ impl Offered {
 #[cfg(test)]
 mod tests {
     use trackway_formats::runfile::PlacementChange;
+    use trackway_launch::{Capacity, ContainerStart};
 
     use super::*;
+    use crate::testing::{NAMED_ENGINE, SETTLES, World};
 
     fn refusal(key: &str) -> Refusal {
         let [wanted, why, instead] = ["2", "`here` has 1", "request less"].map(str::to_owned);
@@ -146,13 +174,71 @@ mod tests {
         assert_eq!(only_launcher, "`resources.gpus` = 2: `here` has 1 (`retry.host_oom.plan[1].launcher`)");
     }
 
+    /// Proves that a kind of GPUs without their number is said to request none, with what the machine has, and
+    /// that nothing is said with a number, or without them.
+    #[test]
+    fn gpus_without_a_number_are_said_to_be_none() {
+        let said = |more: &str, gpus: Accelerators| {
+            let text = format!("[run]\nname = \"a\"\ncommand = [\"true\"]\n[resources]\n{more}");
+            let plan = trackway_formats::runfile::parse(&text, "f", &[]).unwrap().plan;
+            without_count(&plan, &offer_with(gpus))
+        };
+        let alone = "gpu = \"a100\"\n";
+        let none = said(alone, Accelerators::UpTo(0)).unwrap();
+        assert!(none.starts_with("`resources.gpu` = a100: `here` has no GPU; the run is launched"), "{none}");
+        let has = said(alone, Accelerators::UpTo(2)).unwrap();
+        assert!(has.contains("of the GPUs of `here` (2) none counts as requested"), "{has}");
+        let not_known = said(alone, Accelerators::Unlimited).unwrap();
+        assert!(not_known.starts_with("`resources.gpu` = a100: no GPU is requested"), "{not_known}");
+        assert_eq!(said("gpus = 1\ngpu = \"a100\"\n", Accelerators::UpTo(0)), None);
+        assert_eq!(said("cpus = 1\n", Accelerators::UpTo(0)), None);
+    }
+
+    fn offer_with(gpus: Accelerators) -> Offer {
+        Offer {
+            launcher: "local",
+            engine: None,
+            host: Some("here".into()),
+            cpus: Capacity::Unknown,
+            memory_bytes: Capacity::Unknown,
+            disk_bytes: Capacity::Unknown,
+            gpus,
+            refused: Vec::new(),
+            isolates: true,
+            container: ContainerStart::ByCommand,
+        }
+    }
+
+    /// Proves that what an entry of a retry plan requests of another engine is compared with what that one has.
+    #[test]
+    fn each_engine_has_its_own_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let plan = |more: &str| {
+            let text = format!(
+                "[run]\nname = \"a\"\ncommand = [\"true\"]\n{more}[launch]\nengine = \"{NAMED_ENGINE}\"\n\
+                 [retry]\nhost_oom = {{ plan = [{{ launcher = \"local\", resources = {{ memory = \"1GiB\" }} }}] }}\n"
+            );
+            trackway_formats::runfile::parse(&text, "f", &[]).unwrap().plan
+        };
+        let compared = |more: &str| offered(&context, &plan(more)).unwrap().compared;
+        let keys = BTreeSet::from(["resources.memory"]);
+        assert_eq!(compared(""), BTreeMap::from([("local".to_owned(), keys.clone())]));
+        let of_both = compared("[resources]\nmemory = \"2GiB\"\n");
+        assert_eq!(
+            of_both,
+            BTreeMap::from([NAMED_ENGINE, "local"].map(|name| (name.to_owned(), keys.clone())))
+        );
+    }
+
     /// Proves that one refusal is one line, and that of several each has a line.
     #[test]
     fn each_refusal_is_a_line() {
         let refused = |keys: &[&str]| {
             let refused = keys.iter().map(|key| refusal(key)).collect();
             let offered = Offered { engine: "local".into(), refused, ..Offered::default() };
-            offered.refuse().map_err(|error| (error.kind, error.message))
+            offered.refuse().map_err(|error| (error.kind, error.to_string()))
         };
         assert_eq!(refused(&[]), Ok(()));
         let one = "not launched: `resources.gpus` = 2: `here` has 1; request less";

@@ -12,8 +12,8 @@ use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::Reporter;
 use crate::run::job::{Job, planned_job};
-use crate::run::locks::lock::RunLock;
 use crate::run::locks::places::at_most;
+use crate::run_lock::RunLock;
 
 /// While this is held no other run of the home begins.
 pub(in crate::run) struct Beginning(Option<Flock<File>>);

@@ -41,7 +41,7 @@ const SAVE_REASONS_MAX: usize = 1024;
 #[derive(Debug)]
 pub struct LiveRecord {
     channel: Arc<dyn AttemptChannel>,
-    segments: BTreeMap<String, Followed>,
+    segments: BTreeMap<String, FollowedSegment>,
     ranks: BTreeMap<u32, u32>,
     /// The last step of each rank that reported itself.
     pub last_steps: BTreeMap<u32, Step>,
@@ -132,7 +132,7 @@ pub struct RecordedValues<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Followed {
+struct FollowedSegment {
     number: usize,
     pid: u32,
     origin: Option<Origin>,
@@ -186,7 +186,7 @@ impl LiveRecord {
             let followed = self
                 .segments
                 .entry(name.clone())
-                .or_insert_with(|| Followed { number, ..Followed::default() });
+                .or_insert_with(|| FollowedSegment { number, ..FollowedSegment::default() });
             // What cannot be read now is at the next look.
             let frames = followed.read_more(&*self.channel, &name).unwrap_or_default();
             let names = &followed.growing.part().names;
@@ -197,16 +197,7 @@ impl LiveRecord {
             for Located { frame, .. } in frames {
                 // Samples of the machine are not a sign of life of the script.
                 if followed.origin == Some(Origin::Telemetry) {
-                    if let Frame::Event(event) = &frame
-                        && self.facts.reads.len() < READS_MAX
-                    {
-                        self.facts.reads.extend(read_of(event));
-                    }
-                    if let Frame::Metrics(metrics) = &frame {
-                        self.machine = sample_of(metrics, names);
-                        let sample = memory_sample(metrics.step, self.facts.last_step, &self.machine);
-                        sample.into_iter().for_each(|sample| see(RecordUpdate::Memory(sample)));
-                    }
+                    take_telemetry(&frame, names, (&mut self.facts, &mut self.machine), see);
                     continue;
                 }
                 self.facts.take(&frame, is_of_training(&frame, names));
@@ -295,7 +286,7 @@ fn choose(
     replaced
 }
 
-impl Followed {
+impl FollowedSegment {
     /// The frames that were added.
     fn read_more(&mut self, channel: &dyn AttemptChannel, name: &str) -> std::io::Result<Vec<Located>> {
         if self.broken {
@@ -372,7 +363,7 @@ impl RecordFacts {
         if let (Ok(EventKind::DataCursor), Some(step), Some(batch)) =
             (event.kind.parse(), event.step, number("batch"))
         {
-            self.cursor.tell(step, batch, number("epoch"));
+            self.cursor.record(step, batch, number("epoch"));
         }
     }
 
@@ -395,6 +386,24 @@ impl RecordFacts {
         }
         firsts.sort_by_key(|(_, at)| *at);
         firsts.truncate(FIRST_STEPS);
+    }
+}
+
+/// Takes a frame of what Trackway itself measures: samples of the machine, and reads of checkpoints.
+fn take_telemetry(
+    frame: &Frame,
+    names: &NameTable,
+    (facts, machine): (&mut RecordFacts, &mut BTreeMap<String, f64>),
+    see: &mut dyn FnMut(RecordUpdate<'_>),
+) {
+    match frame {
+        Frame::Event(event) if facts.reads.len() < READS_MAX => facts.reads.extend(read_of(event)),
+        Frame::Metrics(metrics) => {
+            *machine = sample_of(metrics, names);
+            let sample = memory_sample(metrics.step, facts.last_step, machine);
+            sample.into_iter().for_each(|sample| see(RecordUpdate::Memory(sample)));
+        }
+        _ => {}
     }
 }
 

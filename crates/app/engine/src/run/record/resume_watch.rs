@@ -36,11 +36,11 @@ const ATTEMPTS_MAX: usize = 4;
 const NOT_FINITE: [&str; 3] = ["nan", "inf", "infinity"];
 
 /// A step and when it was made.
-pub type Made = (Step, Timestamp);
+pub type StepTime = (Step, Timestamp);
 
 /// What the attempts before show of the steps of the training.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Before {
+pub struct EarlierSteps {
     /// The step with which the first of them began.
     pub first: Option<Step>,
     /// The last step of all of them.
@@ -51,7 +51,7 @@ pub struct Before {
     pub is_inexact: bool,
 }
 
-impl Before {
+impl EarlierSteps {
     /// `earlier`: what the attempts before the row show.
     pub fn of(earlier: &EarlierAttempts, row: &AttemptRow, course: &PrintedCourse) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Logs {
     }
 
     /// What the totals that are printed beside the steps are of.
-    fn totals_are(&self, planned: Step, steps: &[Made]) -> Total {
+    fn totals_are(&self, planned: Step, steps: &[StepTime]) -> Total {
         let highest = steps.iter().map(|(step, _)| *step).max().unwrap_or(0);
         let earlier: BTreeSet<u64> = self.earlier.iter().flat_map(|folder| printed_totals(folder)).collect();
         total_of(&printed_totals(&self.own), &earlier, planned, highest)
@@ -96,7 +96,7 @@ impl Logs {
 
     /// The steps that are not only those of lines of another form than the attempts before printed when they reached
     /// the step `of`. Without such lines all of them.
-    fn of_training(&self, made: &[Made], of: Step) -> Vec<Made> {
+    fn of_training(&self, made: &[StepTime], of: Step) -> Vec<StepTime> {
         let forms = self.forms.get_or_init(|| {
             let last = self.earlier.iter().rev().take(ATTEMPTS_MAX);
             last.flat_map(|folder| outputs(folder)).flat_map(|log| forms_from(&end_of(&log), of)).collect()
@@ -112,7 +112,7 @@ impl Logs {
 }
 
 /// The steps of the training among those that were made: an evaluation that counts its own batches prints another line for them.
-pub fn of_training(made: &[Made], of: Step, (before, logs): (Before, &Logs)) -> Vec<Made> {
+pub fn of_training(made: &[StepTime], of: Step, (before, logs): (EarlierSteps, &Logs)) -> Vec<StepTime> {
     // Where steps begin again in each epoch, the log alone does not say which they are.
     if before.is_inexact || made.is_empty() { made.to_vec() } else { logs.of_training(made, of) }
 }
@@ -279,7 +279,7 @@ fn counts_again(own: &[Count], earlier: &[Count], first: Step, of: Step) -> bool
 pub struct ResumeWatch {
     /// The step that it is to continue from.
     planned: Step,
-    before: Before,
+    before: EarlierSteps,
     logs: Logs,
     /// What follows where it does not.
     policy: OnWrongResume,
@@ -288,7 +288,7 @@ pub struct ResumeWatch {
 
 /// Whether the attempt read the checkpoint that it was to continue from, before its first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Read {
+enum ReadOutcome {
     /// It did.
     Planned,
     /// Something read it, or another one.
@@ -297,7 +297,7 @@ enum Read {
     NotSeen,
 }
 
-impl Read {
+impl ReadOutcome {
     fn of(reads: &[CheckpointRead], planned: Step, first_at: Timestamp) -> Self {
         let in_time = |read: &&CheckpointRead| read.at.seconds_since(first_at) <= LATE_SECONDS;
         let (own, unclear): (Vec<&CheckpointRead>, Vec<&CheckpointRead>) =
@@ -312,7 +312,12 @@ impl Read {
 
 impl ResumeWatch {
     /// `planned`: the step of the checkpoint; `None`: there is nothing to wait for.
-    pub fn of(planned: Option<Step>, before: Before, logs: Logs, policy: OnWrongResume) -> Option<Self> {
+    pub fn of(
+        planned: Option<Step>,
+        before: EarlierSteps,
+        logs: Logs,
+        policy: OnWrongResume,
+    ) -> Option<Self> {
         planned.map(|planned| Self { planned, before, logs, policy, is_settled: false })
     }
 
@@ -333,27 +338,27 @@ impl ResumeWatch {
         if now.seconds_since(first_at) < LATE_SECONDS {
             return None;
         }
-        let (text, is_settled) = match Read::of(&facts.reads, self.planned, first_at) {
-            Read::NotSeen => {
+        let (text, is_settled) = match ReadOutcome::of(&facts.reads, self.planned, first_at) {
+            ReadOutcome::NotSeen => {
                 let steps = first_of(made);
                 (self.unread(&steps), steps.len() == FIRST_STEPS)
             }
             read if is_patient(made) => (self.read(made, read), true),
-            Read::Planned | Read::Unclear => (None, false),
+            ReadOutcome::Planned | ReadOutcome::Unclear => (None, false),
         };
         self.is_settled = text.is_some() || is_settled;
         text
     }
 
     /// The checkpoint may have been read, and the steps contradict it.
-    fn read(&self, made: &[Made], read: Read) -> Option<String> {
+    fn read(&self, made: &[StepTime], read: ReadOutcome) -> Option<String> {
         let planned = self.planned;
         let Start::Again(first) = start_of(made, planned, (self.before, &self.logs)) else { return None };
         Some(match read {
-            Read::Planned => format!(
+            ReadOutcome::Planned => format!(
                 "the script read the checkpoint of step {planned} and began again with step {first}: it did not continue from it"
             ),
-            Read::Unclear | Read::NotSeen => trained_again(first, planned),
+            ReadOutcome::Unclear | ReadOutcome::NotSeen => trained_again(first, planned),
         })
     }
 
@@ -408,13 +413,13 @@ fn beginning(steps: &[Step], of: Step) -> Option<Step> {
 }
 
 /// Whether there are enough steps for a verdict on a script that read its checkpoint.
-fn is_patient(made: &[Made]) -> bool {
+fn is_patient(made: &[StepTime]) -> bool {
     let ends = made.first().zip(made.last());
     let seconds = ends.map_or(0.0, |((_, first), (_, last))| last.seconds_since(*first));
     made.len() >= PATIENT_STEPS && seconds >= PATIENT_SECONDS
 }
 
-fn first_of(made: &[Made]) -> Vec<Step> {
+fn first_of(made: &[StepTime]) -> Vec<Step> {
     made.iter().take(FIRST_STEPS).map(|(step, _)| *step).collect()
 }
 
@@ -427,7 +432,7 @@ fn longest_way(steps: &[Step]) -> Option<u64> {
 
 /// Whether the training continued after steps up to the one `of`: the first one after it does not follow them, or they
 /// came all at once, as a history does that is printed again.
-fn leaps_over(made: &[Made], of: Step) -> bool {
+fn leaps_over(made: &[StepTime], of: Step) -> bool {
     let count = made.iter().take_while(|(step, _)| *step <= of).count();
     let (below, above) = made.split_at(count);
     let (Some((first, first_at)), Some((last, last_at))) = (below.first(), below.last()) else {
@@ -457,7 +462,7 @@ pub enum Start {
 /// what is recorded may be a step of an epoch at whose end the checkpoint was saved, or counted since a resume: only
 /// the same total says that it began again. Where they did not come as far, the recorded steps are other numbers than
 /// those of checkpoints.
-pub fn start_of(made: &[Made], of: Step, (before, logs): (Before, &Logs)) -> Start {
+pub fn start_of(made: &[StepTime], of: Step, (before, logs): (EarlierSteps, &Logs)) -> Start {
     let Some(first) = as_at_first(made, of, before) else { return Start::Continued };
     let way = longest_way(&first_of(made)).unwrap_or(1);
     let (is_as_far, is_further) = before.reached.map_or((true, true), |last| {
@@ -476,7 +481,7 @@ pub fn start_of(made: &[Made], of: Step, (before, logs): (Before, &Logs)) -> Sta
 
 /// The first step of a script that starts as a first attempt does, and whose steps rise from there; none where they are
 /// no history that is printed again. A script that begins a little before the checkpoint continues.
-fn as_at_first(made: &[Made], of: Step, before: Before) -> Option<Step> {
+fn as_at_first(made: &[StepTime], of: Step, before: EarlierSteps) -> Option<Step> {
     let steps = first_of(made);
     let first = beginning(&steps, of)?;
     // A script that validates at each start, and prints each tenth step, may have continued.
@@ -509,7 +514,8 @@ mod tests {
         }
     }
 
-    const BEFORE: Before = Before { first: Some(1), reached: Some(55), falls_back: false, is_inexact: false };
+    const BEFORE: EarlierSteps =
+        EarlierSteps { first: Some(1), reached: Some(55), falls_back: false, is_inexact: false };
 
     /// The logs of an attempt and of the one before it, in a folder.
     fn logs(own: &str, earlier: &str) -> (tempfile::TempDir, Logs) {
@@ -526,7 +532,7 @@ mod tests {
     }
 
     /// What is said of first steps after the checkpoint of step 40.
-    fn said(before: Before, steps: &[Step], reads: &[CheckpointRead]) -> Option<String> {
+    fn said(before: EarlierSteps, steps: &[Step], reads: &[CheckpointRead]) -> Option<String> {
         ResumeWatch::of(Some(40), before, Logs::default(), OnWrongResume::Note)
             .unwrap()
             .take(&facts(steps, reads), at(20))
@@ -537,7 +543,7 @@ mod tests {
     #[test]
     fn first_steps_that_do_not_follow_the_checkpoint_are_reported() {
         let unclear = CheckpointRead { by_attempt: false, ..read(40) };
-        let seldom = Before { first: Some(10), ..BEFORE };
+        let seldom = EarlierSteps { first: Some(10), ..BEFORE };
         let (again, reads_it, elsewhere) = ("began with step", "and began again with step", "something else");
         for (before, steps, reads, part) in [
             (BEFORE, &[1][..], &[][..], again),
@@ -568,11 +574,11 @@ mod tests {
     fn a_script_that_continues_is_not_reported() {
         let unclear = CheckpointRead { by_attempt: false, ..read(40) };
         let rounds = CheckpointRead { counts_again: true, ..unclear };
-        let epochs = Before { reached: Some(4), ..BEFORE };
-        let falls = Before { falls_back: true, is_inexact: true, ..BEFORE };
-        let inexact = Before { is_inexact: true, ..BEFORE };
-        let at_its_end = Before { reached: Some(40), ..BEFORE };
-        let seldom = Before { first: Some(10), ..BEFORE };
+        let epochs = EarlierSteps { reached: Some(4), ..BEFORE };
+        let falls = EarlierSteps { falls_back: true, is_inexact: true, ..BEFORE };
+        let inexact = EarlierSteps { is_inexact: true, ..BEFORE };
+        let at_its_end = EarlierSteps { reached: Some(40), ..BEFORE };
+        let seldom = EarlierSteps { first: Some(10), ..BEFORE };
         for (before, steps, reads) in [
             (BEFORE, &[][..], &[][..]),
             (BEFORE, &[41], &[]),
@@ -597,7 +603,7 @@ mod tests {
             (BEFORE, &[1, 2, 3, 4, 5, 41, 42], &[unclear]),
             (seldom, &[10, 20, 30, 60, 70, 80], &[read(40)]),
             (at_its_end, &[1, 2, 3, 4, 5, 6], &[read(40)]),
-            (Before { first: Some(20), ..BEFORE }, &[20, 40, 60, 80, 100, 120], &[read(40)]),
+            (EarlierSteps { first: Some(20), ..BEFORE }, &[20, 40, 60, 80, 100, 120], &[read(40)]),
             (BEFORE, &[0, 41, 42], &[read(40)]),
             (BEFORE, &[0, 50, 100], &[read(40)]),
             (BEFORE, &[1, 41], &[read(40)]),
@@ -625,10 +631,10 @@ mod tests {
     /// pace of the training are not.
     #[test]
     fn a_history_that_is_printed_again_is_no_beginning() {
-        let before = Before { first: Some(10), reached: Some(55), ..BEFORE };
+        let before = EarlierSteps { first: Some(10), reached: Some(55), ..BEFORE };
         let steps: [Step; 7] = [10, 20, 30, 40, 50, 60, 70];
-        let slow: Vec<Made> = (10..).zip(steps).map(|(second, step)| (step, at(second))).collect();
-        let history: Vec<Made> =
+        let slow: Vec<StepTime> = (10..).zip(steps).map(|(second, step)| (step, at(second))).collect();
+        let history: Vec<StepTime> =
             slow.iter().map(|(step, made_at)| (*step, if *step <= 40 { at(10) } else { *made_at })).collect();
         let logs = Logs::default();
         assert_eq!(start_of(&slow, 40, (before, &logs)), Start::Again(10));
@@ -691,8 +697,8 @@ mod tests {
         let epochs = |from: u64, to: u64, of: &str| -> String {
             (from..=to).map(|epoch| format!("Epoch {epoch}{of} - loss: 0.{epoch}\n")).collect()
         };
-        let at_its_end = Before { reached: Some(40), ..BEFORE };
-        let falls = Before { falls_back: true, is_inexact: true, ..at_its_end };
+        let at_its_end = EarlierSteps { reached: Some(40), ..BEFORE };
+        let falls = EarlierSteps { falls_back: true, is_inexact: true, ..at_its_end };
         for (before, earlier, own, expected) in [
             (at_its_end, epochs(1, 40, "/90"), epochs(1, 6, "/90"), Start::Again(1)),
             (at_its_end, epochs(1, 40, " of 90:"), epochs(1, 6, " of 90:"), Start::Again(1)),

@@ -126,13 +126,13 @@ fn patiently(
             Ok(fetched) => return Ok(fetched),
             Err(error) => error,
         };
-        let failure = remote_error("not launched: no epoch was granted", &error);
+        let failure = |error| remote_error("not launched: no epoch was granted", error);
         if !is_passing(&error) {
-            return Err(failure.hint("see `trackway checkpoint doctor`"));
+            return Err(failure(error).hint("see `trackway checkpoint doctor`"));
         }
         // No launch without the remote: another attempt may own the run.
         if attempt >= budget.attempts || context.request.cancel.stop_requests() > 0 {
-            return Err(failure
+            return Err(failure(error)
                 .hint("without the remote it is not known whether another attempt owns the run (`storage_error`)")
                 .hint(format!("when it responds again, run: trackway resume {}", row.run_id)));
         }

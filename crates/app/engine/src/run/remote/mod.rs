@@ -186,14 +186,14 @@ fn below(url: &str, run_id: RunId, rung: Rung) -> String {
 }
 
 /// An error of a remote or of the root below it, by what the caller should do.
-pub fn remote_error(what: &str, error: &CheckpointError) -> AppError {
+pub fn remote_error(what: impl Into<String>, error: CheckpointError) -> AppError {
     use trackway_checkpoint::ErrorKind as Kind;
     let kind = match error.kind() {
         Kind::Integrity | Kind::Fenced => ErrorKind::Integrity,
         Kind::Input => ErrorKind::Usage,
         Kind::Retry | Kind::Storage | Kind::State => ErrorKind::Fault,
     };
-    AppError::new(kind, format!("{what}: {error}"))
+    AppError::new(kind, what).because(error)
 }
 
 /// Whether waiting may help: the remote did not answer, or others were faster.

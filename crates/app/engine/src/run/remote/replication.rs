@@ -31,10 +31,10 @@ const WAIT_TURN: Duration = Duration::from_millis(100);
 
 /// Keeps the remote of a run up to date until it is dropped.
 pub struct Replication {
-    shared: Arc<Shared>,
+    shared: Arc<ReplicationState>,
 }
 
-struct Shared {
+struct ReplicationState {
     plan: RemotePlan,
     /// The threads wait in real time.
     clock: SystemClock,
@@ -66,16 +66,18 @@ impl Replication {
         let status = RemoteStatus { location, ..read_status(&plan.run).unwrap_or_default() };
         let state =
             State { status: RemoteStatus { uploading: None, fenced_by: None, ..status }, ..State::default() };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ReplicationState {
             plan,
             clock: SystemClock,
             cancelled: Arc::new(AtomicBool::new(false)),
             state: Mutex::new(state),
             changed: Condvar::new(),
         });
-        type Work = fn(&Shared);
-        let threads: [(&str, Work); 2] =
-            [("remote-commits", Shared::follow_commits), ("remote-uploads", Shared::follow_uploads)];
+        type Work = fn(&ReplicationState);
+        let threads: [(&str, Work); 2] = [
+            ("remote-commits", ReplicationState::follow_commits),
+            ("remote-uploads", ReplicationState::follow_uploads),
+        ];
         for (name, work) in threads {
             let shared = Arc::clone(&shared);
             let spawned = std::thread::Builder::new().name(name.into()).spawn(move || work(&shared));
@@ -191,7 +193,7 @@ impl Pause {
     }
 }
 
-impl Shared {
+impl ReplicationState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,14 +15,14 @@ use crate::ledger::stored::stored_plan;
 
 /// A home as it is found on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
+struct HomeFolder {
     /// Its path without symbolic links.
     path: PathBuf,
     /// Device and inode: one folder may be at two paths.
     id: (u64, u64),
 }
 
-impl Found {
+impl HomeFolder {
     /// None if the folder is gone.
     fn at(home: &Path) -> Option<Self> {
         let path = home.canonicalize().ok()?;
@@ -47,10 +47,10 @@ pub(crate) fn refuse_in_a_copy(context: &Context, run: &RunRow, verb: &str) -> R
     if context.home.has_ledger_elsewhere() || plan.is_some_and(|plan| plan.checkpoint.remote.is_some()) {
         return Ok(());
     }
-    let Some(here) = Found::at(layout.folder()) else { return Ok(()) };
+    let Some(here) = HomeFolder::at(layout.folder()) else { return Ok(()) };
     let attempts = context.attempts_of(run.run_id)?;
     let copied = attempts.iter().filter(|attempt| layout.attempt(attempt.attempt_id).folder().is_dir());
-    let there = copied.filter_map(|attempt| Found::with(run.run_id, &attempt.log_directory));
+    let there = copied.filter_map(|attempt| HomeFolder::with(run.run_id, &attempt.log_directory));
     let Some(original) = original_of(&here, there) else { return Ok(()) };
     let (name, here, there) = (&run.name, here.path.display(), original.display());
     let home = quoted(&there.to_string());
@@ -68,7 +68,7 @@ fn home_of(log_directory: &str) -> Option<&Path> {
 }
 
 /// Which other home the runs here are of, if it is still there. One that was moved is nowhere else.
-fn original_of(here: &Found, mut there: impl Iterator<Item = Found>) -> Option<PathBuf> {
+fn original_of(here: &HomeFolder, mut there: impl Iterator<Item = HomeFolder>) -> Option<PathBuf> {
     there.find(|home| home.path != here.path && home.id != here.id).map(|home| home.path)
 }
 
@@ -80,9 +80,9 @@ mod tests {
     /// Proves that only another home that is still there makes this one a copy: not the same by another path, and none that was moved.
     #[test]
     fn a_copy_has_its_original_elsewhere() {
-        let found = |path: &str, inode| Found { path: path.into(), id: (1, inode) };
+        let found = |path: &str, inode| HomeFolder { path: path.into(), id: (1, inode) };
         let here = found("/copy/.trackway", 2);
-        let of = |there: Vec<Found>| original_of(&here, there.into_iter());
+        let of = |there: Vec<HomeFolder>| original_of(&here, there.into_iter());
         assert_eq!(of(vec![]), None, "it was moved here");
         assert_eq!(of(vec![found("/copy/.trackway", 2)]), None);
         assert_eq!(of(vec![found("/mounted/.trackway", 2)]), None, "the same folder");
@@ -101,10 +101,10 @@ mod tests {
         let attempt = |home: &Path| home.join("attempts/att_1").to_str().unwrap().to_owned();
         fs::create_dir(&home).unwrap();
         std::os::unix::fs::symlink(&home, &link).unwrap();
-        assert_eq!(Found::with(run_id, &attempt(&home)), None, "another home");
+        assert_eq!(HomeFolder::with(run_id, &attempt(&home)), None, "another home");
         fs::create_dir_all(home.join("runs").join(run_id.to_string())).unwrap();
-        let found = Found::with(run_id, &attempt(&home));
-        assert!(found.is_some() && found == Found::with(run_id, &attempt(&link)));
-        assert_eq!(Found::with(run_id, &attempt(&folder.path().join("gone"))), None);
+        let found = HomeFolder::with(run_id, &attempt(&home));
+        assert!(found.is_some() && found == HomeFolder::with(run_id, &attempt(&link)));
+        assert_eq!(HomeFolder::with(run_id, &attempt(&folder.path().join("gone"))), None);
     }
 }

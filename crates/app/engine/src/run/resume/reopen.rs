@@ -1,11 +1,11 @@
 //! Reopens a run whose supervisor is gone.
 
 use trackway_core::{LaunchKind, TerminationReason};
-use trackway_ledger::{AttemptState, RunRow, RunState};
+use trackway_ledger::{RunRow, RunState};
 
 use super::home_copy::refuse_in_a_copy;
 use super::opened::{not_resumable, opened};
-use super::spent::refused_by_budget;
+use super::spent::resume_refused_by_budget;
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::Reporter;
@@ -69,11 +69,7 @@ fn refuse_unless_open(context: &Context, run: &RunRow) -> Result<(), AppError> {
     if !may_resume(run.kind, run.state, reason) {
         return Err(not_resumable(run, ""));
     }
-    // An attempt that is not sealed is only watched, and what follows from its end is decided then.
-    if last.is_some_and(|last| last.state != AttemptState::Sealed) {
-        return Ok(());
-    }
-    refused_by_budget(context, run)?.map_or(Ok(()), Err)
+    resume_refused_by_budget(context, run, last.as_ref())?.map_or(Ok(()), Err)
 }
 
 /// The error of a run whose plan this home does not have.

@@ -3,7 +3,7 @@
 use trackway_core::text;
 use trackway_formats::runfile::{Plan, RetrySection};
 use trackway_formats::shell::quoted;
-use trackway_ledger::RunRow;
+use trackway_ledger::{AttemptRow, AttemptState, RunRow};
 use trackway_rules::decide::SpentBudget;
 
 use crate::Context;
@@ -22,6 +22,22 @@ pub fn refused_by_budget(context: &Context, run: &RunRow) -> Result<Option<AppEr
     let job = planned_job(context, run).ok();
     let plan = job.and_then(|job| plan_now(context, &job));
     Ok(Some(refusal(run, &spent, plan.and_then(|plan| raised(&plan, &spent)))))
+}
+
+/// The same of a resume. `last`: the last attempt of the run; one that is not sealed is only watched, and what follows from
+/// its end is decided then.
+///
+/// # Errors
+/// As for [`refused_by_budget`].
+pub(in crate::run) fn resume_refused_by_budget(
+    context: &Context,
+    run: &RunRow,
+    last: Option<&AttemptRow>,
+) -> Result<Option<AppError>, AppError> {
+    match last.is_some_and(|last| last.state != AttemptState::Sealed) {
+        true => Ok(None),
+        false => refused_by_budget(context, run),
+    }
 }
 
 /// What the run file has now in the place of the limit, where that is more.
@@ -75,7 +91,7 @@ fn start_again(run: &RunRow, spent: &SpentBudget, is_raised: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{RunId, Timestamp};
     use trackway_rules::decide::{BudgetUse, DecisionRule};
 
@@ -86,7 +102,7 @@ mod tests {
     #[test]
     fn a_refusal_says_what_to_do() {
         let run_id: RunId = "run_01jz0000000000000000000000".parse().unwrap();
-        let name = Name::renamed(Named::Run, "toy");
+        let name = Name::renamed(NameKind::Run, "toy");
         let run = RunRow::planned(run_id, &name, "", serde_json::json!({}), Timestamp::from_micros(0));
         let run = RunRow { run_file_path: Some("/w/my job.toml".into()), ..run };
         let budget = BudgetUse { name: "max_hours".into(), spent: 2.01, limit: 2.0 };
@@ -95,14 +111,14 @@ mod tests {
         let refused = refusal(&run, &spent, None);
         assert_eq!(refused.kind, ErrorKind::Blocked);
         let message = "run `toy` cannot be resumed: 2.01 of 2 hours are spent (`retry.max_hours`)";
-        assert_eq!(refused.message, message);
+        assert_eq!(refused.to_string(), message);
         let next = "with a higher `retry.max_hours`, start a new run: trackway run '/w/my job.toml'";
         assert_eq!(refused.hints[0], next);
 
         let run = RunRow { last_committed_step: Some(40), ..run };
         let refused = refusal(&run, &spent, Some("4".into()));
         let kept = "; a resume keeps the settings of its run, and the run file has 4 now";
-        assert_eq!(refused.message, format!("{message}{kept}"));
+        assert_eq!(refused.to_string(), format!("{message}{kept}"));
         assert!(refused.hints[0].starts_with("start a run from the weights of step 40"), "{refused:?}");
         let command = format!("trackway run '/w/my job.toml' --set run.start_from={run_id}");
         assert!(refused.hints[0].ends_with(&command), "{refused:?}");

@@ -85,14 +85,14 @@ impl Changes {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RollBackDecided {
     /// The request.
-    pub asked: Asked,
+    pub asked: RollBackCause,
     /// Where to.
     pub back: Back,
 }
 
 /// The request; the first one of an attempt counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RollBackCause {
     pub at: Timestamp,
     /// By whom and for what.
     pub by: AskedBy,
@@ -136,7 +136,7 @@ pub struct FaultRange {
     pub last_batch: Option<u64>,
 }
 
-impl Asked {
+impl RollBackCause {
     /// Writes the request down, durably, before the attempt is ended. A second one changes nothing.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use trackway_rules::checkpoints::roll_back::{
 };
 use trackway_rules::decide::{self, DecisionRule};
 
-use super::changes::{Asked, AskedBy, Changes, FaultRange, RollBackDecided};
+use super::changes::{AskedBy, Changes, FaultRange, RollBackCause, RollBackDecided};
 use crate::Context;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
@@ -25,12 +25,12 @@ use crate::reporter::Reporter;
 use crate::run::remote::{Patience, RemotePlan};
 
 /// A requested rollback, as far as the request can be read, and what the decision needs of it.
-pub type Due = (Option<Asked>, decide::RollBack);
+pub type Due = (Option<RollBackCause>, decide::RollBack);
 
 /// What the decision after an attempt needs; none if no rollback was requested. A damaged request or log gives no place
 /// to go back to: it must not keep the receipt from being sealed.
 pub fn due(context: &Context, row: &AttemptRow) -> Result<Option<Due>, AppError> {
-    let asked = match Asked::read(&context.home.layout.attempt(row.attempt_id)) {
+    let asked = match RollBackCause::read(&context.home.layout.attempt(row.attempt_id)) {
         Ok(None) => return Ok(None),
         Ok(Some(asked)) => asked,
         Err(error) => {
@@ -159,7 +159,7 @@ pub fn go_back(
     let RollBackDecided { asked, back } = decided;
     let summary = sentence(back);
     let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &left.rung);
-    let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
+    let fault = |error| AppError::fault("the checkpoints that are left could not be marked", error);
     let mut house =
         Housekeeper::open(&root, Arc::clone(&context.clock), Arc::clone(&context.ids)).map_err(fault)?;
     let mut left_steps = Vec::new();

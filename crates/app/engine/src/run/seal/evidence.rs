@@ -211,7 +211,7 @@ fn scan(log: &Path, times: &Path) -> Result<Option<LogEvidence>, AppError> {
     let mut file = match File::open(log) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(AppError::file("read", log, &error)),
+        Err(error) => return Err(AppError::file("read", log, error)),
     };
     let mut scanner = LogScanner::new();
     let mut piece = vec![0; PIECE_BYTES];
@@ -220,7 +220,7 @@ fn scan(log: &Path, times: &Path) -> Result<Option<LogEvidence>, AppError> {
             Ok(0) => break,
             Ok(count) => scanner.feed(&piece[..count]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(AppError::file("read", log, &error)),
+            Err(error) => return Err(AppError::file("read", log, error)),
         }
     }
     let mut found = scanner.finish();

@@ -23,7 +23,7 @@ use trackway_formats::runfile::{RunSection, SigtermMeaning};
 use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, AttemptTotals, CostRow, EventRow, MetricSummaryRow, RetryRow,
-    RunRow, RunState, RungRow, Sealed as SealedWhen,
+    RunRow, RunState, RungRow, SealOutcome as SealedWhen,
 };
 use trackway_records::{ClosedRecords, close_records};
 use trackway_rules::classify::LauncherState;
@@ -34,7 +34,8 @@ use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};
 use self::usage::gpu_busy_seconds;
 use super::detect::replay::Replay;
-use super::launch::attempt::{queued_seconds, states_of_run};
+use super::launch::row::queued_seconds;
+use super::launch::spec::states_of_run;
 use super::record::earlier;
 use super::record::effective_batch::effective_batch;
 use crate::Context;
@@ -43,7 +44,7 @@ use crate::checkpoints::{RungCheckpoints, with_values_at_steps};
 use crate::error::{AppError, ErrorKind};
 use crate::ledger::stored::stored_plan;
 use crate::run::ladder::warm_start::WarmStart;
-use crate::run::ladder::{Judged, rung_row};
+use crate::run::ladder::{RungOutcome, rung_row};
 use crate::run::remote::fetch::FetchReport;
 use crate::run::{self, Decided, decide, note_placement, note_seen};
 
@@ -51,7 +52,7 @@ use crate::run::{self, Decided, decide, note_placement, note_seen};
 const CHANGES_MAX: u32 = 8;
 
 /// A sealed attempt and what follows.
-pub struct Sealed {
+pub struct SealedAttempt {
     /// The receipt.
     pub row: AttemptRow,
     /// The most specific piece of evidence.
@@ -66,14 +67,14 @@ pub struct Sealed {
 ///
 /// # Errors
 /// When the attempt is alive or cannot be seen; when a file or the ledger fails, and then nothing is half done.
-pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppError> {
+pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<SealedAttempt, AppError> {
     let row = context.ledger_read(|ledger| ledger.attempt(*attempt_id))?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("attempt {attempt_id} is not in the ledger"))
     })?;
     // Sealed before, perhaps by a process that died since: only the decision may be missing.
     if row.state == AttemptState::Sealed {
         let decision = decision_of(context, &row)?;
-        return Ok(Sealed { evidence: first_evidence(&row), row, decision, notes: Vec::new() });
+        return Ok(SealedAttempt { evidence: first_evidence(&row), row, decision, notes: Vec::new() });
     }
     let mut row = placed(context, row)?;
     let files = context.home.layout.attempt(*attempt_id);
@@ -101,7 +102,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.launcher = engine_end.map(LauncherState::from);
     evidence.sigterm_preempts = plan.supervise.sigterm == SigtermMeaning::Preempted;
-    evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
+    evidence.rung_refused = judged.as_ref().and_then(RungOutcome::refusal);
     let verdict = classify(&evidence);
     if verdict.reason == TerminationReason::NumericDivergence && !replay.losses.has_episodes() {
         // The end shows a lost loss that the record does not: the checkpoints are judged again in this knowledge.
@@ -138,7 +139,7 @@ fn judged(
     run: &RunRow,
     row: &AttemptRow,
     (summaries, events): (&[MetricSummaryRow], &[EventRow]),
-) -> Result<Option<Judged>, AppError> {
+) -> Result<Option<RungOutcome>, AppError> {
     if stored_plan(run).is_err() {
         return Ok(None);
     }
@@ -177,7 +178,7 @@ fn write_down(
     checkpoints: RungCheckpoints,
     rung: Option<RungRow>,
     decided: Decided,
-) -> Result<Sealed, AppError> {
+) -> Result<SealedAttempt, AppError> {
     let run_after = RunAfter::of(context, &row, (&checkpoints, &closed), decided.run_state)?;
     let mut events = checkpoint_events(&row, &closed);
     events.extend(action_events(context, &row)?);
@@ -216,7 +217,7 @@ fn write_down(
     let notes = seal.events.iter().filter(is_shown).map(|event| event.message.clone()).collect();
     let mut row = seal.attempt;
     row.state = AttemptState::Sealed;
-    Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry, notes })
+    Ok(SealedAttempt { evidence: first_evidence(&row), row, decision: decided.retry, notes })
 }
 
 /// Seals, with the run as the ledger has it at that time. Without a time, another process sealed it before and keeps what it sealed.
@@ -348,7 +349,7 @@ fn end_of(
     let mut seen = context.observe(&placement)?;
     let engine_end = match seen.is_final() {
         true => EngineEnd::keep(files, &seen, &context.redactor)
-            .map_err(|error| AppError::file("keep or read", &files.engine_json(), &error))?,
+            .map_err(|error| AppError::file("keep or read", &files.engine_json(), error))?,
         false => None,
     };
     if let Some(kept) = &engine_end {

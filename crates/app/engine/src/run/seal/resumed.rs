@@ -16,11 +16,13 @@ use trackway_records::ClosedRecords;
 use crate::Context;
 use crate::run::record::earlier;
 use crate::run::record::live_record::LiveRecord;
-use crate::run::record::resume_watch::{Before, LATE_SECONDS, Logs, Made, Start, of_training, start_of};
+use crate::run::record::resume_watch::{
+    EarlierSteps, LATE_SECONDS, Logs, Start, StepTime, of_training, start_of,
+};
 
 /// What the shim saw of one checkpoint that was there when the script was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Opened {
+struct CheckpointOpening {
     path: String,
     /// The step that it is of, where that is known.
     step: Option<Step>,
@@ -85,7 +87,7 @@ pub(super) fn note_resumed(
     let planned = row.resumed_from_step;
     let earlier = earlier::before(context, row).unwrap_or_default();
     let run = context.home.layout.run(row.run_id);
-    let known = Before::of(&earlier, row, &printed_course(&run));
+    let known = EarlierSteps::of(&earlier, row, &printed_course(&run));
     let read_now = seen(&opened_in(&closed.events), closed.first_step_at);
     let logs = Logs::of(&earlier, row);
     let seen = match contradicted(read_now, planned, row.first_step, (known, &logs), || first_steps(files)) {
@@ -124,7 +126,7 @@ pub(super) fn note_resumed(
 }
 
 /// The first steps, in the order in which they were made.
-fn first_steps(files: &AttemptLayout) -> Vec<Made> {
+fn first_steps(files: &AttemptLayout) -> Vec<StepTime> {
     let mut record = LiveRecord::of(Arc::new(FolderChannel::new(files.folder())));
     record.look();
     record.facts.first_steps
@@ -136,8 +138,8 @@ fn contradicted(
     seen: Resumed,
     planned: Option<Step>,
     first: Option<Step>,
-    (before, logs): (Before, &Logs),
-    first_steps: impl FnOnce() -> Vec<Made>,
+    (before, logs): (EarlierSteps, &Logs),
+    first_steps: impl FnOnce() -> Vec<StepTime>,
 ) -> Resumed {
     let step = match &seen {
         Resumed::AsPlanned => planned,
@@ -153,10 +155,10 @@ fn contradicted(
     }
 }
 
-fn opened_in(events: &[EventRow]) -> Vec<Opened> {
+fn opened_in(events: &[EventRow]) -> Vec<CheckpointOpening> {
     let opened =
         events.iter().filter(|event| EventKind::CheckpointOpened.is(&event.kind)).filter_map(|event| {
-            Some(Opened {
+            Some(CheckpointOpening {
                 path: event.field("path")?.to_owned(),
                 step: event.step,
                 manifest: event.field("manifest_sha256").map(str::to_owned),
@@ -170,10 +172,11 @@ fn opened_in(events: &[EventRow]) -> Vec<Opened> {
 }
 
 /// What is read well after the first step does not count: a script may load its best model at the end.
-fn seen(opened: &[Opened], first_step_at: Option<Timestamp>) -> Resumed {
-    let in_time =
-        |one: &&Opened| first_step_at.is_none_or(|first| one.at.seconds_since(first) <= LATE_SECONDS);
-    let read: Vec<&Opened> = opened.iter().filter(|one| one.read).filter(in_time).collect();
+fn seen(opened: &[CheckpointOpening], first_step_at: Option<Timestamp>) -> Resumed {
+    let in_time = |one: &&CheckpointOpening| {
+        first_step_at.is_none_or(|first| one.at.seconds_since(first) <= LATE_SECONDS)
+    };
+    let read: Vec<&CheckpointOpening> = opened.iter().filter(|one| one.read).filter(in_time).collect();
     if read.iter().any(|one| one.planned) {
         return Resumed::AsPlanned;
     }
@@ -265,10 +268,18 @@ fn unexplained_start(seen: &Resumed, starts: Starts) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn opened(path: &str, step: Step, planned: bool, read: bool, at: i64) -> Opened {
+    fn opened(path: &str, step: Step, planned: bool, read: bool, at: i64) -> CheckpointOpening {
         let at = Timestamp::from_micros(at * 1_000_000);
         let is_unclear = false;
-        Opened { path: path.into(), step: Some(step), manifest: None, planned, read, is_unclear, at }
+        CheckpointOpening {
+            path: path.into(),
+            step: Some(step),
+            manifest: None,
+            planned,
+            read,
+            is_unclear,
+            at,
+        }
     }
 
     /// Proves that the planned checkpoint counts when the attempt read it before the first step, another one when only
@@ -278,7 +289,7 @@ mod tests {
         let first = Some(Timestamp::from_micros(100_000_000));
         let planned = |read, at| opened("out/checkpoint-40", 40, true, read, at);
         let other = |read, at| opened("out/checkpoint-20", 20, false, read, at);
-        let unclear = |one: Opened| Opened { is_unclear: true, ..one };
+        let unclear = |one: CheckpointOpening| CheckpointOpening { is_unclear: true, ..one };
         let from_other = Resumed::Other { path: "out/checkpoint-20".into(), step: Some(20), manifest: None };
         for (events, expected) in [
             (vec![planned(true, 10), other(false, 500)], Resumed::AsPlanned),
@@ -365,7 +376,7 @@ mod tests {
             (other.clone(), &[21, 22], Some(25), other),
             (Resumed::Nothing, &[1, 2], Some(25), Resumed::Nothing),
         ] {
-            let before = Before { first: reached.map(|_| 1), reached, ..Before::default() };
+            let before = EarlierSteps { first: reached.map(|_| 1), reached, ..EarlierSteps::default() };
             let first = steps.iter().copied().min();
             let made =
                 || (1..).zip(steps).map(|(second, step)| (*step, Timestamp::from_micros(second))).collect();

@@ -1,7 +1,7 @@
 //! What a receipt says, and what is written down with it, part by part.
 
 use serde_json::{Value, json};
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{
     AttemptId, CheckpointState, Clock as _, LaunchKind, RunId, SequentialIds, TerminationReason,
 };
@@ -21,7 +21,7 @@ use crate::run::record::earlier::EarlierAttempts;
 use crate::testing::{SETTLES, World};
 
 /// A run with one attempt that was launched, in a separate home.
-struct Ended {
+struct EndedRun {
     context: Context,
     run: RunRow,
     row: AttemptRow,
@@ -33,7 +33,7 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000)
 }
 
-impl Ended {
+impl EndedRun {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let world = World::new(folder.path(), SETTLES);
@@ -41,7 +41,7 @@ impl Ended {
         let command = ["sh".to_owned(), "-c".to_owned(), "true".to_owned()];
         let mut plan = Plan::for_command(&command);
         plan.data.insert("train".into(), Default::default());
-        let name = Name::renamed(Named::Run, "sealed");
+        let name = Name::renamed(NameKind::Run, "sealed");
         let mut run = RunRow::planned(RunId::new(&SequentialIds::default()), &name, "c", json!(plan), at(1));
         run.state = RunState::Running;
         context.ledger_write(|ledger| ledger.insert_run(&run, &[])).unwrap();
@@ -167,7 +167,7 @@ fn metric(row: &AttemptRow, name: &str, non_finite_end_count: Option<u64>) -> Me
 /// Proves that the charges of an attempt sum to the cost of its receipt, to the nano-dollar.
 #[test]
 fn a_receipt_is_charged_as_it_costs() {
-    let mut ended = Ended::new();
+    let mut ended = EndedRun::new();
     (ended.row.gpu_count, ended.row.usd_per_gpu_hour) = (Some(3), Some(1.37));
     let row = ended.receipt(&End::Recorded(Box::new(recorded())), &ClosedRecords::default(), &[]);
     let seal = AttemptSeal { costs: costs(&row), ..AttemptSeal::of(row.clone()) };
@@ -183,7 +183,7 @@ fn a_receipt_is_charged_as_it_costs() {
 /// record took at least until its last sign of life.
 #[test]
 fn a_receipt_has_what_was_measured() {
-    let mut ended = Ended::new();
+    let mut ended = EndedRun::new();
     (ended.row.gpu_count, ended.row.usd_per_gpu_hour) = (Some(4), Some(2.0));
     let row = ended.receipt(&End::Recorded(Box::new(recorded())), &ClosedRecords::default(), &[]);
     assert_eq!((row.exit_code, row.started_at, row.ended_at), (Some(3), Some(at(100)), Some(at(200))));
@@ -212,7 +212,7 @@ fn a_receipt_has_what_was_measured() {
 /// Proves that the last cause that is known has a fingerprint in the receipt.
 #[test]
 fn a_known_cause_has_a_fingerprint() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let verdict = TerminationVerdict { fingerprint: "out of memory".into(), ..ended.verdict() };
     let end = End::Recorded(Box::new(recorded()));
     let row =
@@ -224,7 +224,7 @@ fn a_known_cause_has_a_fingerprint() {
 /// is the last committed one.
 #[test]
 fn a_receipt_names_the_checkpoints_of_the_attempt() {
-    let mut ended = Ended::new();
+    let mut ended = EndedRun::new();
     ended.row.resumed_from_step = Some(1);
     let end = End::Recorded(Box::new(recorded()));
     let frames = vec![frame(5, CheckpointChange::Committed), frame(3, CheckpointChange::Resumed)];
@@ -241,7 +241,7 @@ fn a_receipt_names_the_checkpoints_of_the_attempt() {
 
     let committed = CheckpointState::Committed;
     let of_other = CheckpointRow {
-        attempt_id: Ended::attempt(&ended.run, 2).attempt_id,
+        attempt_id: EndedRun::attempt(&ended.run, 2).attempt_id,
         ..ended.checkpoint(9, committed, Some("other"))
     };
     let all = [
@@ -262,7 +262,7 @@ fn a_receipt_names_the_checkpoints_of_the_attempt() {
 /// the log is there.
 #[test]
 fn a_model_beside_checkpoints_is_not_continued_from() {
-    let mut ended = Ended::new();
+    let mut ended = EndedRun::new();
     ended.row.last_committed_step = Some(31);
     ended.context.change_run(ended.run.run_id, |run| run.run_file_path = Some("run.toml".into())).unwrap();
     let end = End::Recorded(Box::new(recorded()));
@@ -282,7 +282,7 @@ fn a_model_beside_checkpoints_is_not_continued_from() {
     assert_eq!(seen(&both, &[&model]), (Some(30), Some(30)));
     assert_eq!(seen(&both, &[]), (Some(31), Some(31)), "it is more than a model");
     // The framework's checkpoint is of an attempt before.
-    let before = CheckpointRow { attempt_id: Ended::attempt(&ended.run, 9).attempt_id, ..adopted };
+    let before = CheckpointRow { attempt_id: EndedRun::attempt(&ended.run, 9).attempt_id, ..adopted };
     assert_eq!(seen(&[before, model.clone()], &[&model]), (None, Some(30)));
     assert_eq!(seen(&[], &[]).0, Some(31), "the log was lost");
 }
@@ -291,14 +291,14 @@ fn a_model_beside_checkpoints_is_not_continued_from() {
 /// before, or of the record.
 #[test]
 fn a_run_has_the_sums_of_its_attempts() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let mut first = ended.row.clone();
     (first.wall_seconds, first.termination_reason) = (Some(5.0), Some(TerminationReason::Hang));
     ended
         .context
         .ledger_write(|ledger| ledger.seal_attempt(&AttemptSeal::of(first.clone()), at(300)))
         .unwrap();
-    let mut second = Ended::attempt(&ended.run, 2);
+    let mut second = EndedRun::attempt(&ended.run, 2);
     ended.context.ledger_write(|ledger| ledger.insert_attempt(&second)).unwrap();
     (second.wall_seconds, second.gpu_seconds, second.cost_usd) = (Some(20.0), Some(40.0), Some(1.5));
     second.termination_reason = Some(TerminationReason::Hang);
@@ -335,7 +335,7 @@ fn a_run_has_the_sums_of_its_attempts() {
 /// event that says so; and that what is sealed already with other contents stays as it is.
 #[test]
 fn a_damaged_mirror_does_not_keep_a_receipt_open() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let stored = ended.checkpoint(4, CheckpointState::Committed, Some("four"));
     ended.context.ledger_write(|ledger| ledger.upsert_checkpoints(std::slice::from_ref(&stored))).unwrap();
     let other = CheckpointRow { manifest_sha256: Some("another".into()), step: 5, ..stored };
@@ -355,7 +355,7 @@ fn a_damaged_mirror_does_not_keep_a_receipt_open() {
         AttemptSeal { attempt: AttemptRow { exit_code: Some(4), ..seal.attempt.clone() }, ..seal };
     assert_eq!(seal_rows(&ended.context, &mut again).unwrap_err().kind, ErrorKind::Integrity);
     let unknown =
-        AttemptRow { attempt_id: Ended::attempt(&ended.run, 2).attempt_id, ..again.attempt.clone() };
+        AttemptRow { attempt_id: EndedRun::attempt(&ended.run, 2).attempt_id, ..again.attempt.clone() };
     let checkpoints = vec![ended.checkpoint(9, CheckpointState::Committed, Some("nine"))];
     let mut unknown = AttemptSeal { checkpoints, ..AttemptSeal::of(unknown) };
     assert_eq!(seal_rows(&ended.context, &mut unknown).unwrap_err().kind, ErrorKind::NotFound);
@@ -366,7 +366,7 @@ fn a_damaged_mirror_does_not_keep_a_receipt_open() {
 /// and that another fault ends it at once.
 #[test]
 fn a_seal_is_tried_again_while_the_run_changes() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let row = ended.receipt(&End::Recorded(Box::new(recorded())), &ClosedRecords::default(), &[]);
     let after =
         RunAfter::of(&ended.context, &row, (&in_rung(&[]), &ClosedRecords::default()), RunState::Failed)
@@ -386,7 +386,7 @@ fn a_seal_is_tried_again_while_the_run_changes() {
 /// rung began with, and data that changed.
 #[test]
 fn what_happened_to_an_attempt_is_its_history() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let (context, row) = (&ended.context, &ended.row);
     let closed = ClosedRecords {
         checkpoints: vec![frame(5, CheckpointChange::Committed)],
@@ -433,7 +433,7 @@ fn what_happened_to_an_attempt_is_its_history() {
 /// Proves that data which changed after it was hashed is an event that names the first file and counts the others, and lists at most 20.
 #[test]
 fn changed_data_is_named_and_counted() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     assert!(changed_data(&ended.context, &ended.row).is_none());
     let path = ended.context.home.layout.run(ended.run.run_id).data_files_json();
     for (count, said) in
@@ -459,7 +459,7 @@ fn changed_data_is_named_and_counted() {
 /// Proves that training data which nothing opened is an event, of a training attempt with steps only.
 #[test]
 fn unopened_data_is_an_event_of_training() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let row = AttemptRow { last_step: Some(3), ..ended.row.clone() };
     let unopened = |row: &AttemptRow, by: &str| {
         let events = [event(row, EventKind::DataOpened, json!({ "data": "train", "by": by }))];
@@ -476,7 +476,7 @@ fn unopened_data_is_an_event_of_training() {
 /// Proves that an effective batch is compared with that of the attempt before, on the same rung.
 #[test]
 fn a_changed_batch_is_an_event() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let mut first = ended.row.clone();
     (first.effective_batch, first.termination_reason) = (Some(64), Some(TerminationReason::Hang));
     ended
@@ -484,7 +484,7 @@ fn a_changed_batch_is_an_event() {
         .ledger_write(|ledger| ledger.seal_attempt(&AttemptSeal::of(first.clone()), at(300)))
         .unwrap();
     let batch = |samples: Option<u64>| {
-        let second = AttemptRow { effective_batch: samples, ..Ended::attempt(&ended.run, 2) };
+        let second = AttemptRow { effective_batch: samples, ..EndedRun::attempt(&ended.run, 2) };
         inputs::changed_batch(&ended.context, &second).unwrap()
     };
     assert!(batch(None).is_none() && batch(Some(64)).is_none());
@@ -494,7 +494,7 @@ fn a_changed_batch_is_an_event() {
 /// Proves that only what was used costs something, and that the first piece of evidence is named.
 #[test]
 fn costs_and_the_first_evidence() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let row = AttemptRow { gpu_seconds: Some(0.0), cpu_seconds: Some(0.5), ..ended.row.clone() };
     let items: Vec<_> = costs(&row).into_iter().map(|cost| (cost.item, cost.quantity)).collect();
     assert_eq!(items, [("cpu".to_owned(), 0.5)]);
@@ -507,11 +507,11 @@ fn costs_and_the_first_evidence() {
 /// were committed for the first time, and what each cost.
 #[test]
 fn progress_is_counted_from_the_attempt_before() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let before = |number: u32, ended_at: i64, committed: Option<Step>| AttemptRow {
         ended_at: Some(at(ended_at)),
         last_committed_step: committed,
-        ..Ended::attempt(&ended.run, number)
+        ..EndedRun::attempt(&ended.run, number)
     };
     let mut earlier = EarlierAttempts::default();
     [before(1, 500, Some(40)), before(2, 700, None)].iter().for_each(|attempt| earlier.take(attempt));
@@ -519,7 +519,7 @@ fn progress_is_counted_from_the_attempt_before() {
               last: Option<Step>,
               committed: Option<Step>,
               gpu_seconds: Option<f64>| {
-        let mut row = Ended::attempt(&ended.run, 3);
+        let mut row = EndedRun::attempt(&ended.run, 3);
         (row.last_step, row.last_committed_step, row.gpu_seconds) = (last, committed, gpu_seconds);
         work::note_progress(&mut row, first_step_at.map(at), &earlier);
         (row.recovery_seconds, row.new_committed_steps, row.gpu_hours_per_committed_step)
@@ -535,7 +535,7 @@ fn progress_is_counted_from_the_attempt_before() {
 /// Proves that the seed, the rows of the rung, the opened data and the skipped batches are read from the events.
 #[test]
 fn what_an_attempt_took_is_read_from_its_events() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let mut row = ended.row.clone();
     let events = [
         event(&row, EventKind::SeedTaken, json!({ "seed": "7" })),
@@ -550,7 +550,7 @@ fn what_an_attempt_took_is_read_from_its_events() {
 /// Proves that only earlier attempts of the same rung count as the ones before.
 #[test]
 fn earlier_attempts_are_those_of_the_rung() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let mut first = ended.row.clone();
     (first.last_committed_step, first.termination_reason) = (Some(30), Some(TerminationReason::Hang));
     ended
@@ -562,7 +562,7 @@ fn earlier_attempts_are_those_of_the_rung() {
         let row = AttemptRow { last_committed_step: Some(50), ..row };
         worked(&ended.context, row, &closed).unwrap().new_committed_steps
     };
-    let second = Ended::attempt(&ended.run, 2);
+    let second = EndedRun::attempt(&ended.run, 2);
     assert_eq!(new_steps(second.clone()), Some(20));
     assert_eq!(new_steps(AttemptRow { rung: "10%".into(), ..second }), Some(50), "of another rung");
     assert_eq!(new_steps(first), Some(50), "an attempt is not before itself");
@@ -571,7 +571,7 @@ fn earlier_attempts_are_those_of_the_rung() {
 /// Proves that an end is evidence as it was observed, and that nothing is an end while the attempt may be alive.
 #[test]
 fn an_end_is_evidence_as_it_was_observed() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let (row, files) = (&ended.row, ended.files());
     let of = |end: &End, closed: &ClosedRecords| gather(row, end, closed, &files).unwrap();
     let closed = ClosedRecords { heartbeat_at: Some(at(190)), ..ClosedRecords::default() };
@@ -606,7 +606,7 @@ fn an_end_is_evidence_as_it_was_observed() {
 /// Proves that a stop was followed by a kill where the grace period ended, or where the end was requested at once.
 #[test]
 fn a_kill_belongs_to_the_action_that_it_followed() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let action = |kind| OwnAction { at: at(140), kind, kill_sent: false, why: "test".into() };
     for kind in [ActionKind::StopRequested, ActionKind::HangKill] {
         actions::append(&ended.files(), &action(kind)).unwrap();
@@ -629,7 +629,7 @@ fn a_kill_belongs_to_the_action_that_it_followed() {
 #[test]
 fn a_limit_after_a_good_end_is_no_reason() {
     let kept = |kind: ActionKind, exit_code: i32, main_ended_at: Timestamp| {
-        let ended = Ended::new();
+        let ended = EndedRun::new();
         let action = OwnAction { at: at(140), kind, kill_sent: false, why: "test".into() };
         actions::append(&ended.files(), &action).unwrap();
         let (exit_code, main_ended_at) = (Some(exit_code), Some(main_ended_at));
@@ -647,7 +647,7 @@ fn a_limit_after_a_good_end_is_no_reason() {
 /// Proves that the last step was reached where an event says so.
 #[test]
 fn progress_is_what_the_record_shows() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let closed = |origin: &str, kind: EventKind| ClosedRecords {
         segments: vec![segment(&ended.row, origin)],
         events: vec![event(&ended.row, kind, Value::Null)],
@@ -665,7 +665,7 @@ fn progress_is_what_the_record_shows() {
 /// Proves that a training loss that is not finite to the end is evidence, if every metric that is as likely the training loss is.
 #[test]
 fn a_loss_is_not_finite_if_all_likely_ones_are() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let found = |metrics: &[(&str, Option<u64>)]| {
         let summaries = metrics.iter().map(|(name, count)| metric(&ended.row, name, *count)).collect();
         let closed = ClosedRecords { summaries, ..ClosedRecords::default() };
@@ -682,7 +682,7 @@ fn a_loss_is_not_finite_if_all_likely_ones_are() {
 /// Proves that both logs are scanned, and that lines get their times where these are kept.
 #[test]
 fn logs_are_scanned_with_their_times() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let files = ended.files();
     let line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
     std::fs::create_dir_all(files.stderr_log().parent().unwrap()).unwrap();
@@ -699,7 +699,7 @@ fn logs_are_scanned_with_their_times() {
 /// Proves that a value which the log rejects is looked for in the files of settings that the command names, and in no other file.
 #[test]
 fn a_rejected_value_is_looked_for_in_the_settings() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let files = ended.files();
     let named = |name: &str, text: &str| {
         let path = ended.folder.path().join(name);
@@ -732,7 +732,7 @@ fn a_rejected_value_is_looked_for_in_the_settings() {
 /// hashes of files and restores as it was sealed, and that sealing what is not in the ledger is an error.
 #[test]
 fn sealing_again_answers_with_what_is_stored() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let unknown: AttemptId = format!("att_{:026}", 9).parse().unwrap();
     assert_eq!(seal(&ended.context, &unknown).err().unwrap().kind, ErrorKind::NotFound);
     let row = ended.receipt(&End::Recorded(Box::new(recorded())), &ClosedRecords::default(), &[]);
@@ -749,7 +749,7 @@ fn sealing_again_answers_with_what_is_stored() {
     assert!(!ended.context.keep_sealed_later(ended.run.run_id, row.attempt_id).unwrap(), "it stays as it is");
     let again = seal(&ended.context, &row.attempt_id).unwrap();
     assert_eq!(again.decision, stored[0]);
-    let second = Ended::attempt(&ended.run, 2);
+    let second = EndedRun::attempt(&ended.run, 2);
     ended.context.ledger_write(|ledger| ledger.insert_attempt(&second)).unwrap();
     assert_eq!(seal(&ended.context, &second.attempt_id).unwrap().decision.attempt_id, second.attempt_id);
     assert_eq!(decision_of(&ended.context, &again.row).unwrap(), stored[0], "each attempt has its own");
@@ -758,7 +758,7 @@ fn sealing_again_answers_with_what_is_stored() {
 /// Proves that an attempt that was never launched is sealed as such, with its run, and that its receipt is kept beside the run.
 #[test]
 fn an_attempt_that_was_never_launched_is_sealed() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let sealed = seal(&ended.context, &ended.row.attempt_id).unwrap();
     assert_eq!((sealed.row.state, sealed.row.exit_code), (AttemptState::Sealed, None));
     let copies = ended.context.home.layout.run(ended.run.run_id).row_copies();
@@ -770,7 +770,7 @@ fn an_attempt_that_was_never_launched_is_sealed() {
 /// Proves that a rung of a ladder is judged, and that a plan which cannot be read keeps no receipt open.
 #[test]
 fn a_rung_is_judged_by_the_stored_plan() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let command = ["sh".to_owned()];
     let mut plan = Plan::for_command(&command);
     plan.ladder = Some(LadderSection { rungs: vec![0.1, 1.0], promote: None, warm_start: false });
@@ -786,7 +786,7 @@ fn a_rung_is_judged_by_the_stored_plan() {
 /// Proves that a log which cannot be read is an error, and no log without findings.
 #[test]
 fn a_log_that_cannot_be_read_is_an_error() {
-    let ended = Ended::new();
+    let ended = EndedRun::new();
     let files = ended.files();
     std::fs::create_dir_all(files.stdout_log()).unwrap();
     let end = End::Recorded(Box::new(recorded()));

@@ -6,7 +6,7 @@ use trackway_ledger::{AttemptRow, MetricSummaryRow};
 
 /// What the machine's record has of one GPU.
 #[derive(Debug, Default, Clone, Copy)]
-struct Followed {
+struct GpuUse {
     /// Whether processes of the attempt had memory on it.
     was_used: bool,
     /// Whether any kernel ran on it, of this attempt or not.
@@ -17,7 +17,7 @@ struct Followed {
 /// could see alone; else as many as the run file names. A machine's GPUs on which nothing of it was seen are not its own.
 pub(crate) fn note_gpus(row: &mut AttemptRow, summaries: &[MetricSummaryRow]) {
     let followed = followed(summaries);
-    let with = |what: fn(&Followed) -> bool| -> Vec<String> {
+    let with = |what: fn(&GpuUse) -> bool| -> Vec<String> {
         followed.iter().filter(|(_, gpu)| what(gpu)).map(|(index, _)| index.to_string()).collect()
     };
     let used = with(|gpu| gpu.was_used);
@@ -40,8 +40,8 @@ fn gpu_value(row: &MetricSummaryRow) -> Option<(&str, &str)> {
 }
 
 /// The GPUs that were followed, by the driver's number.
-fn followed(summaries: &[MetricSummaryRow]) -> BTreeMap<u32, Followed> {
-    let mut gpus = BTreeMap::<u32, Followed>::new();
+fn followed(summaries: &[MetricSummaryRow]) -> BTreeMap<u32, GpuUse> {
+    let mut gpus = BTreeMap::<u32, GpuUse>::new();
     for row in summaries {
         let Some((index, value)) = gpu_value(row) else { continue };
         let Ok(index) = index.parse() else { continue };
@@ -74,7 +74,7 @@ pub(crate) fn gpu_busy_seconds(
 
 #[cfg(test)]
 mod tests {
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{AttemptId, LaunchKind, Timestamp};
     use trackway_ledger::RunRow;
 
@@ -102,7 +102,7 @@ mod tests {
     fn attempt(gpu_count: u32, devices: Option<&str>) -> AttemptRow {
         let id = "att_00000000000000000000000001".parse::<AttemptId>().unwrap();
         let run_id = "run_00000000000000000000000001".parse().unwrap();
-        let name = Name::renamed(Named::Run, "gpus");
+        let name = Name::renamed(NameKind::Run, "gpus");
         let run = RunRow::planned(run_id, &name, "aa", serde_json::json!({}), Timestamp::from_micros(0));
         let planned = AttemptRow::planned(id, 1, LaunchKind::Train, &run);
         AttemptRow { gpu_count: Some(gpu_count), devices: devices.map(str::to_owned), ..planned }

@@ -6,7 +6,7 @@ use trackway_ledger::{AttemptRow, EventRow};
 use trackway_rules::checkpoints::roll_back::skipped_count;
 
 use crate::run::ladder::{OpenedData, cuts_in};
-use crate::run::launch::attempt::listed;
+use crate::run::launch::row::listed;
 use crate::run::record::earlier::EarlierAttempts;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;

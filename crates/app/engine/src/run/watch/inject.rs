@@ -18,7 +18,7 @@ pub enum Fault {
 
 /// When it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum InjectionTime {
     /// The first time the attempt reports this step or a later one.
     Step(Step),
     /// In the first save of this step or a later one, when its files are written and its commit is not. The recorder
@@ -39,7 +39,7 @@ pub struct Injection {
     /// What is done.
     pub fault: Fault,
     /// When it is done.
-    pub moment: Moment,
+    pub moment: InjectionTime,
 }
 
 /// Why a string is not an injection.
@@ -53,8 +53,10 @@ impl Injection {
     /// What must be set in the attempt's environment for it.
     pub(crate) fn environment(&self) -> Option<(String, OsString)> {
         match self.moment {
-            Moment::Save(step) => Some((Variable::HoldInSave.as_str().into(), step.to_string().into())),
-            Moment::Step(_) | Moment::StepAfterCommit { .. } => None,
+            InjectionTime::Save(step) => {
+                Some((Variable::HoldInSave.as_str().into(), step.to_string().into()))
+            }
+            InjectionTime::Step(_) | InjectionTime::StepAfterCommit { .. } => None,
         }
     }
 }
@@ -67,10 +69,10 @@ impl FromStr for Injection {
         let (name, step) = text.split_once('=').ok_or_else(error)?;
         let step = step.parse().map_err(|_| error())?;
         let (fault, moment) = match name {
-            "kill@step" => (Fault::Kill, Moment::Step(step)),
-            "kill@save" => (Fault::Kill, Moment::Save(step)),
-            "term@step" => (Fault::Terminate, Moment::Step(step)),
-            "term@save" => (Fault::Terminate, Moment::Save(step)),
+            "kill@step" => (Fault::Kill, InjectionTime::Step(step)),
+            "kill@save" => (Fault::Kill, InjectionTime::Save(step)),
+            "term@step" => (Fault::Terminate, InjectionTime::Step(step)),
+            "term@save" => (Fault::Terminate, InjectionTime::Save(step)),
             _ => return Err(error()),
         };
         Ok(Self { fault, moment })
@@ -84,10 +86,10 @@ impl fmt::Display for Injection {
             Fault::Terminate => "term",
         };
         match self.moment {
-            Moment::Step(step) | Moment::StepAfterCommit { step, .. } => {
+            InjectionTime::Step(step) | InjectionTime::StepAfterCommit { step, .. } => {
                 write!(formatter, "{fault}@step={step}")
             }
-            Moment::Save(step) => write!(formatter, "{fault}@save={step}"),
+            InjectionTime::Save(step) => write!(formatter, "{fault}@save={step}"),
         }
     }
 }
@@ -100,8 +102,8 @@ mod tests {
     #[test]
     fn injections_round_trip_and_refuse_other_text() {
         for (text, fault, moment) in [
-            ("kill@step=120", Fault::Kill, Moment::Step(120)),
-            ("term@save=300", Fault::Terminate, Moment::Save(300)),
+            ("kill@step=120", Fault::Kill, InjectionTime::Step(120)),
+            ("term@save=300", Fault::Terminate, InjectionTime::Save(300)),
         ] {
             let injection: Injection = text.parse().unwrap();
             assert_eq!(injection, Injection { fault, moment });

@@ -7,7 +7,7 @@ use trackway_launch::{EngineState, Observation, ObservedAttempt};
 use trackway_ledger::{AttemptRow, AttemptState, EventRow};
 
 use crate::Context;
-use crate::run::launch::attempt::instance_of;
+use crate::run::launch::row::instance_of;
 
 /// What an engine did with an attempt that it had started: it took the attempt back into its queue, or started it again.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Requeue {
 
 #[cfg(test)]
 mod tests {
-    use trackway_core::name::{Name, Named};
+    use trackway_core::name::{Name, NameKind};
     use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
     use trackway_launch::{Instance, Running};
     use trackway_ledger::RunRow;
@@ -84,7 +84,7 @@ mod tests {
         let at = Timestamp::from_micros(0);
         let run = RunRow::planned(
             RunId::new(&ids),
-            &Name::renamed(Named::Run, "a"),
+            &Name::renamed(NameKind::Run, "a"),
             "0",
             serde_json::json!({}),
             at,

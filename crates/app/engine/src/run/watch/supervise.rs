@@ -28,7 +28,7 @@ use crate::run::detect::{Detecting, DetectionLog, DetectorFinding};
 use crate::run::record::live_record::LiveRecord;
 use crate::run::record::resume_watch::ResumeWatch;
 use crate::run::record::stacks;
-use crate::run::retry::changes::{self, Asked, AskedBy};
+use crate::run::retry::changes::{self, AskedBy, RollBackCause};
 
 /// The longest the supervisor sleeps when nothing happens; the end of the attempt wakes it at once.
 const TURN: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ const TOUCH_MICROS: i64 = 2_000_000;
 const STOP_AGAIN_MICROS: i64 = 5_000_000;
 
 /// What the supervisor watches.
-pub struct Watched<'a> {
+pub struct WatchedAttempt<'a> {
     /// Where it is.
     pub placement: &'a Placement,
     pub files: AttemptLayout,
@@ -82,7 +82,7 @@ pub struct Watched<'a> {
     pub reporter: &'a dyn Reporter,
 }
 
-impl Watched<'_> {
+impl WatchedAttempt<'_> {
     /// Takes the stacks of all processes: which ranks are missing, or why that cannot be seen, and the file.
     fn take_stacks(&self, record: &LiveRecord) -> (String, Option<String>) {
         match stacks::take(self.launcher, self.placement, &self.files, &record.last_steps) {
@@ -94,7 +94,7 @@ impl Watched<'_> {
 
 /// How supervising ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum SuperviseEnd {
     /// The attempt ended, or is proved to be gone.
     Attempt,
     /// The supervisor was asked to detach; the attempt continues.
@@ -118,7 +118,7 @@ pub struct Detection<'a> {
 }
 
 struct Supervisor<'a> {
-    watched: Watched<'a>,
+    watched: WatchedAttempt<'a>,
     record: LiveRecord,
     detection: Option<Detection<'a>>,
     sight: LookHistory,
@@ -169,7 +169,11 @@ impl Rate {
 
 /// Watches an attempt until it ends: looks for problems in what it records, echoes its output, acts on limits and on
 /// requests to stop.
-pub fn supervise<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, touch: Touch<'_>) -> Ended {
+pub fn supervise<'a>(
+    watched: WatchedAttempt<'a>,
+    detection: Option<Detection<'a>>,
+    touch: Touch<'_>,
+) -> SuperviseEnd {
     let Some(terminal) = watched.terminal else { return watch(watched, detection, touch) };
     let (reporter, over) = (watched.reporter, AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -178,7 +182,7 @@ pub fn supervise<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, tou
         let following = std::thread::Builder::new().name("terminal".into()).spawn_scoped(scope, follow);
         let ended = watch(watched, detection, touch);
         // The terminals of an attempt that has ended show what is left, and end by themselves.
-        if !matches!(ended, Ended::Attempt) {
+        if !matches!(ended, SuperviseEnd::Attempt) {
             over.store(true, Ordering::Relaxed);
         }
         // A panic there changes nothing about the attempt, whose end is known.
@@ -188,7 +192,11 @@ pub fn supervise<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, tou
 }
 
 /// The same, but for what the terminals of the script show.
-fn watch<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, touch: Touch<'_>) -> Ended {
+fn watch<'a>(
+    watched: WatchedAttempt<'a>,
+    detection: Option<Detection<'a>>,
+    touch: Touch<'_>,
+) -> SuperviseEnd {
     let mut echo = Echo::new(Arc::clone(&watched.channel), watched.attached, watched.terminal);
     let (clock, reporter) = (watched.clock, watched.reporter);
     let mut supervisor = Supervisor::new(watched, detection);
@@ -204,7 +212,7 @@ fn watch<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, touch: Touc
             looked_micros = now_micros;
         }
         let ended = answer.and_then(|answer| supervisor.take(answer, now_micros));
-        if let Some(Ended::Attempt) = ended {
+        if let Some(SuperviseEnd::Attempt) = ended {
             // What came between the last look and the end belongs to the attempt too.
             while echo.turn(reporter) {}
             supervisor.look(now_micros);
@@ -217,17 +225,17 @@ fn watch<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, touch: Touc
             return ended;
         }
         if supervisor.watched.cancel.is_detached() {
-            return Ended::Detached;
+            return SuperviseEnd::Detached;
         }
         if let Some(holder) = (supervisor.watched.superseded_by)() {
-            return Ended::Superseded(holder);
+            return SuperviseEnd::Superseded(holder);
         }
         supervisor.obey_interrupts();
         // The second request to stop does not wait for an attempt that cannot be reached.
         if supervisor.stop_requests_seen > 1
             && let Some(why) = supervisor.hidden.take()
         {
-            return Ended::OutOfSight(why);
+            return SuperviseEnd::OutOfSight(why);
         }
         supervisor.obey_fence();
         supervisor.intervene(now_micros);
@@ -240,7 +248,7 @@ fn watch<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, touch: Touc
 
 impl<'a> Supervisor<'a> {
     /// Before its first look.
-    fn new(watched: Watched<'a>, detection: Option<Detection<'a>>) -> Self {
+    fn new(watched: WatchedAttempt<'a>, detection: Option<Detection<'a>>) -> Self {
         let interval_seconds = watched.launcher.poll_interval().as_secs_f64();
         let now_micros = watched.clock.monotonic_micros();
         let mut record = LiveRecord::of(Arc::clone(&watched.channel));
@@ -280,11 +288,15 @@ impl<'a> Supervisor<'a> {
     }
 
     /// What follows from an answer of the launcher: how supervising ends by it, if it does, and when to poll again.
-    fn take(&mut self, answer: Result<ObservedAttempt, LaunchError>, now_micros: i64) -> Option<Ended> {
+    fn take(
+        &mut self,
+        answer: Result<ObservedAttempt, LaunchError>,
+        now_micros: i64,
+    ) -> Option<SuperviseEnd> {
         let mut pause_seconds = self.watched.launcher.poll_interval().as_secs_f64();
         match self.sight.take(answer.as_ref(), now_micros, self.watched.clock.now()) {
-            AfterLook::End => return Some(Ended::Attempt),
-            AfterLook::GiveUp { why } => return Some(Ended::OutOfSight(why)),
+            AfterLook::End => return Some(SuperviseEnd::Attempt),
+            AfterLook::GiveUp { why } => return Some(SuperviseEnd::OutOfSight(why)),
             AfterLook::LookAgain { why, pause_seconds: longer, is_first } => {
                 if is_first {
                     self.watched
@@ -421,7 +433,7 @@ impl<'a> Supervisor<'a> {
         let (first_batch, last_batch) = (batch_at(first_step), batch_at(step));
         let seen = changes::FaultRange { first_step, step, first_batch, last_batch };
         let by = AskedBy::Detector { detector, seen };
-        let asked = Asked { at: self.watched.clock.now(), by, why: why.into() };
+        let asked = RollBackCause { at: self.watched.clock.now(), by, why: why.into() };
         // Before the end: without the request the decision after it does not go back.
         match asked.write(&self.watched.files) {
             Ok(()) => self.kill(finding.stop_kind(), why),

@@ -2,7 +2,7 @@
 
 use trackway_core::Step;
 
-use super::inject::{Fault, Injection, Moment};
+use super::inject::{Fault, Injection, InjectionTime};
 
 /// The limits the run file sets; none means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -101,13 +101,13 @@ fn injected(vitals: &Vitals, injection: Option<&Injection>) -> Option<(Intervent
     let injection = injection?;
     let reached = |seen: Option<Step>, asked| seen.filter(|step| *step >= asked);
     let why = match injection.moment {
-        Moment::Step(asked) => {
+        InjectionTime::Step(asked) => {
             format!("`--inject {injection}`, seen at step {}", reached(vitals.step, asked)?)
         }
-        Moment::Save(asked) => {
+        InjectionTime::Save(asked) => {
             format!("`--inject {injection}`, in the save of step {}", reached(vitals.held_in_save, asked)?)
         }
-        Moment::StepAfterCommit { step, committed } => {
+        InjectionTime::StepAfterCommit { step, committed } => {
             let step = reached(vitals.step, step)?;
             reached(vitals.committed_step, committed)?;
             format!("the proof kills it at step {step}, after the commit of step {committed}")
@@ -302,7 +302,7 @@ mod tests {
     /// Proves that an injected fault happens at its step or at the first one seen after it.
     #[test]
     fn faults_happen_at_or_after_their_step() {
-        let injection = Injection { fault: Fault::Kill, moment: Moment::Step(7) };
+        let injection = Injection { fault: Fault::Kill, moment: InjectionTime::Step(7) };
         let at = |step| {
             intervention(&Vitals { step, ..CALM }, &Limits::default(), Some(&injection))
                 .map(|(found, _)| found)
@@ -316,7 +316,7 @@ mod tests {
     /// Proves that a fault in a save waits until a save of that step, or a later one, is held.
     #[test]
     fn faults_in_a_save_wait_for_it() {
-        let injection = Injection { fault: Fault::Kill, moment: Moment::Save(300) };
+        let injection = Injection { fault: Fault::Kill, moment: InjectionTime::Save(300) };
         let in_save_of = |held_in_save| {
             intervention(&Vitals { held_in_save, ..CALM }, &Limits::default(), Some(&injection))
                 .map(|(_, why)| why)
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn a_rehearsal_waits_for_its_commit_and_for_a_handshake() {
         let killed = |after, committed_step| {
-            let moment = Moment::StepAfterCommit { step: 7, committed: after };
+            let moment = InjectionTime::StepAfterCommit { step: 7, committed: after };
             let injection = Injection { fault: Fault::Kill, moment };
             intervention(&Vitals { committed_step, ..CALM }, &Limits::default(), Some(&injection)).is_some()
         };

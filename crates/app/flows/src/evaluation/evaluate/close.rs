@@ -64,7 +64,7 @@ pub(super) fn release(
 ) -> Result<(), AppError> {
     let brought = context.home.layout.evaluation(evaluation_id).checkpoint();
     writable_again(&brought);
-    context.home.remove(&brought).map_err(|error| AppError::file("delete", &brought, &error))?;
+    context.home.remove(&brought).map_err(|error| AppError::file("delete", &brought, error))?;
     checkpoints.release(evaluation_id)?;
     checkpoints.mirror(context)
 }
@@ -126,7 +126,7 @@ fn end_of_lost(
     if let Err(error) = check_subject(context, &row) {
         return match error.kind {
             ErrorKind::Fault | ErrorKind::Locked => Err(error),
-            _ => Ok(collect::failed(context, row, &error.message)),
+            _ => Ok(collect::failed(context, row, &error.to_string())),
         };
     }
     let number = last.map_or(1, |last| last.attempt_number);
@@ -135,7 +135,7 @@ fn end_of_lost(
         Err(error)
             if !matches!(error.kind, ErrorKind::Fault | ErrorKind::Locked | ErrorKind::Unavailable) =>
         {
-            Ok(collect::failed(context, row, &error.message))
+            Ok(collect::failed(context, row, &error.to_string()))
         }
         end => end,
     }
@@ -158,7 +158,7 @@ fn count_finish(context: &Context, evaluation_id: &str) -> Result<u64, AppError>
         file.write_all(b".")?;
         Ok(file.metadata()?.len())
     };
-    count().map_err(|error| AppError::file("write", &path, &error))
+    count().map_err(|error| AppError::file("write", &path, error))
 }
 
 /// Why there is nothing to evaluate; none: the evaluator ended well, and in time. Without a supervisor it may have

@@ -20,7 +20,7 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState};
 use trackway_tables::personal::masked_value;
 
-use super::judge::{Judged, Searching, Terms};
+use super::judge::{EvaluationNumbers, Searching, Terms};
 use super::outputs::{EVALUATION, Outputs, read_outputs, sampled, text_of};
 use super::task_set;
 use crate::evaluation::baseline::section_of;
@@ -50,7 +50,7 @@ pub(super) fn collected(
         Err(panic) => {
             Ok(failed(context, row, &format!("evaluating its output failed inside Trackway: {panic}")))
         }
-        Ok(Err(error)) if error.kind == ErrorKind::Usage => Ok(failed(context, row, &error.message)),
+        Ok(Err(error)) if error.kind == ErrorKind::Usage => Ok(failed(context, row, &error.to_string())),
         Ok(end) => end,
     }
 }
@@ -69,7 +69,7 @@ fn redact_reported(context: &Context, folder: &Path) -> Result<(), AppError> {
         Err(_) => Some(context.redactor.text(&text).into_owned()).filter(|cleaned| *cleaned != text),
     };
     let Some(cleaned) = cleaned else { return Ok(()) };
-    TempFile::write(&path, cleaned.as_bytes()).map_err(|error| AppError::file("write", &path, &error))
+    TempFile::write(&path, cleaned.as_bytes()).map_err(|error| AppError::file("write", &path, error))
 }
 
 /// The end of an evaluation without an answer.
@@ -102,7 +102,7 @@ fn completed(
     let tasks = task_set::tasks(context, &row)?;
     let baseline = baseline.as_ref();
     let terms = Terms { section, seed, task: None, tasks: &tasks, baseline, searching };
-    let judged = Judged::of(context, outputs, &terms)?;
+    let judged = EvaluationNumbers::of(context, outputs, &terms)?;
     let mut end = bound(context, row, outputs, judged, notes, seed);
     end.evaluation.state = EvaluationState::Completed;
     end.evaluation.ended_at = Some(context.clock.now());
@@ -144,7 +144,7 @@ pub(super) fn bound(
     context: &Context,
     mut row: EvaluationRow,
     outputs: &Outputs,
-    judged: Judged,
+    judged: EvaluationNumbers,
     mut notes: Vec<String>,
     seed: u64,
 ) -> EvaluationEnd {

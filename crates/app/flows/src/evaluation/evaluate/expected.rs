@@ -26,7 +26,7 @@ const OFF_BY: f64 = 0.5;
 
 /// What will be computed.
 #[derive(Debug, Default)]
-pub(crate) struct Expected {
+pub(crate) struct ExpectedNumbers {
     /// The numbers that a gate can name.
     pub numbers: BTreeSet<String>,
     /// The rows of each slice.
@@ -46,8 +46,8 @@ pub(crate) fn expected(
     section: &EvaluateSection,
     label: &str,
     seed: u64,
-) -> Result<Expected, AppError> {
-    let refused = |error: AssessError| AppError::new(ErrorKind::Usage, error.to_string());
+) -> Result<ExpectedNumbers, AppError> {
+    let refused = |error: AssessError| AppError::of(ErrorKind::Usage, error);
     let mut columns = frame.into_columns();
     let Some(labels) = columns.iter().find(|column| column.name == label).cloned() else {
         let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
@@ -56,7 +56,7 @@ pub(crate) fn expected(
     };
     let section = &EvaluateSection { label: Some(label.to_owned()), ..section.clone() };
     let own = columns.len();
-    let (mut expected, mut first_error) = (None::<Expected>, None);
+    let (mut expected, mut first_error) = (None::<ExpectedNumbers>, None);
     for answers in forms_of(&labels, section) {
         // A column that the table has already is the one that is evaluated.
         let is_new = |answer: &FrameColumn| columns.iter().all(|column| column.name != answer.name);
@@ -117,7 +117,7 @@ fn probabilities(labels: &FrameColumn, positive: &str) -> Vec<f64> {
     }
 }
 
-impl Expected {
+impl ExpectedNumbers {
     fn add(&mut self, assessment: &Assessment) {
         self.rows = assessment.rows;
         self.rows_seen = assessment.rows_seen;
@@ -166,7 +166,8 @@ mod tests {
     /// evaluated are errors that list what there is.
     #[test]
     fn what_fails_for_any_model_fails_before_there_is_one() {
-        let message = |section: &EvaluateSection| expected(classes(), section, "y", 0).unwrap_err().message;
+        let message =
+            |section: &EvaluateSection| expected(classes(), section, "y", 0).unwrap_err().to_string();
         assert_eq!(message(&section(Some("maybe"))), "`y` has no class `maybe`; there are no, yes");
         let fairness = EvaluateSection { fairness: vec!["gender".into()], ..section(None) };
         assert_eq!(message(&fairness), "there is no column `gender`; there are sex, y, prediction");
@@ -175,7 +176,7 @@ mod tests {
         let slice = SliceSection { predicate: "gender = 'f'".into(), ..SliceSection::default() };
         let slices = EvaluateSection { slices: BTreeMap::from([("women".into(), slice)]), ..section(None) };
         assert!(message(&slices).starts_with("slice `women`: `gender = 'f'` cannot be evaluated"));
-        let absent = expected(classes(), &section(None), "income", 0).unwrap_err().message;
+        let absent = expected(classes(), &section(None), "income", 0).unwrap_err().to_string();
         assert_eq!(absent, "there is no column `income`; there are sex, y");
     }
 

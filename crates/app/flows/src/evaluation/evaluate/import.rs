@@ -14,7 +14,7 @@ use trackway_evaluate::import::{ForeignEvaluation, ImportError, read};
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationRow, EvaluationState, RunRow};
 
-use super::judge::{Judged, Terms, UNOBSERVED};
+use super::judge::{EvaluationNumbers, Terms, UNOBSERVED};
 use super::outputs::{Outputs, read_outputs};
 use super::receipt;
 use super::task_set::Tasks;
@@ -96,8 +96,8 @@ fn take_over(
         searching: UNOBSERVED,
     };
     let judged = match task {
-        true => Judged::of(context, &outputs, &terms)?,
-        false => Judged::reported(&outputs.metrics),
+        true => EvaluationNumbers::of(context, &outputs, &terms)?,
+        false => EvaluationNumbers::reported(&outputs.metrics),
     };
     let end = collect::bound(context, row, &outputs, judged, notes, seed);
     let stored = context.take_ended_evaluation(&end)?;
@@ -154,7 +154,7 @@ fn write_rows(folder: &Path, foreign: &ForeignEvaluation) -> Result<(), AppError
         }
         file.flush()
     };
-    write().map_err(|error| AppError::file("write", &path, &error))
+    write().map_err(|error| AppError::file("write", &path, error))
 }
 
 fn import_error(error: ImportError) -> AppError {
@@ -165,5 +165,5 @@ fn import_error(error: ImportError) -> AppError {
         ImportError::Disk { .. } => ErrorKind::Fault,
         _ => ErrorKind::Usage,
     };
-    AppError::new(kind, error.to_string())
+    AppError::of(kind, error)
 }

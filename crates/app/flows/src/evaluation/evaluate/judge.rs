@@ -33,7 +33,7 @@ const SAME_WITHIN: f64 = 1e-6;
 
 /// The numbers of an evaluation.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct EvaluationNumbers {
     metrics: Metrics,
     slices: Vec<Slice>,
     /// What was computed from the rows.
@@ -64,7 +64,7 @@ pub type Searching<'s> = dyn Fn(usize, u64, u64) + Sync + 's;
 /// Observes nothing.
 pub const UNOBSERVED: &Searching<'static> = &|_, _, _| {};
 
-impl Judged {
+impl EvaluationNumbers {
     /// Evaluates: computed from the rows if there are some, else as the evaluator reported.
     ///
     /// # Errors
@@ -94,10 +94,10 @@ impl Judged {
     /// From the rows alone.
     ///
     /// # Errors
-    /// As [`Judged::of`].
+    /// As [`EvaluationNumbers::of`].
     pub fn of_rows(context: &Context, frame: &Frame, terms: &Terms<'_>) -> Result<Self, AppError> {
         let section = terms.section;
-        let refused = |error: AssessError| AppError::new(ErrorKind::Usage, error.to_string());
+        let refused = |error: AssessError| AppError::of(ErrorKind::Usage, error);
         let usual = spec_of(section, frame, terms.task, terms.seed).map_err(refused)?;
         let spec = Spec {
             slices: slices(frame, &asked_slices(section, usual.limits))?,

@@ -9,20 +9,20 @@ use trackway_adopt::link_as_written;
 use trackway_core::TerminationReason;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
-use trackway_engine::run::seal::Sealed;
+use trackway_engine::run::seal::SealedAttempt;
 use trackway_engine::run::{Rehearsal, rehearse};
 use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, Decision};
 
 use super::Case;
-use super::subject::Asked;
+use super::subject::EvaluationRequest;
 use crate::checkpoints::{Chosen, ReadOnly};
 
 /// How much longer than its launch a checkpoint is held, for what comes after.
 const HOLD_SLACK_SECONDS: f64 = 900.0;
 
 /// How launching ended.
-pub enum Launched {
+pub enum EvaluatorEnd {
     /// The evaluator ended well; its output is here.
     Answered(PathBuf),
     /// It did not, for this reason.
@@ -43,7 +43,7 @@ impl Launches {
     ///
     /// # Errors
     /// The errors of holding, launching and sealing.
-    pub fn run(&mut self, case: &Case<'_>, reporter: &dyn Reporter) -> Result<Launched, AppError> {
+    pub fn run(&mut self, case: &Case<'_>, reporter: &dyn Reporter) -> Result<EvaluatorEnd, AppError> {
         let listening = Listening(reporter);
         loop {
             // Each launch has an empty folder: what a crashed one left is not part of a result.
@@ -63,16 +63,16 @@ impl Launches {
             self.last = Some(sealed.row.clone());
             case.check_unchanged()?;
             if sealed.row.termination_reason.is_some_and(TerminationReason::is_success) {
-                return Ok(Launched::Answered(out));
+                return Ok(EvaluatorEnd::Answered(out));
             }
             if !self.again(case, &sealed, &listening) {
-                return Ok(Launched::Failed(why_failed(&sealed)));
+                return Ok(EvaluatorEnd::Failed(why_failed(&sealed)));
             }
         }
     }
 
     /// Waits for another launch; false when there is none.
-    fn again(&self, case: &Case<'_>, sealed: &Sealed, reporter: &dyn Reporter) -> bool {
+    fn again(&self, case: &Case<'_>, sealed: &SealedAttempt, reporter: &dyn Reporter) -> bool {
         let decision = &sealed.decision;
         let launches = decision.decision != Decision::Stop;
         reporter.notice(&Notice::Decided {
@@ -85,7 +85,7 @@ impl Launches {
     }
 }
 
-fn why_failed(sealed: &Sealed) -> String {
+fn why_failed(sealed: &SealedAttempt) -> String {
     let reason = sealed.row.termination_reason.unwrap_or(TerminationReason::Unknown);
     let id = sealed.row.attempt_id;
     format!(
@@ -129,12 +129,12 @@ impl Reporter for Listening<'_> {
 /// The checkpoint in the folder `checkpoint` under the names with which the script wrote it, as links below `links`.
 pub fn linked(checkpoint: &Path, links: &Path) -> Result<PathBuf, AppError> {
     link_as_written(checkpoint, links)
-        .map_err(|error| AppError::fault(format!("link the files of {}", checkpoint.display()), &error))
+        .map_err(|error| AppError::fault(format!("link the files of {}", checkpoint.display()), error))
 }
 
 /// What an evaluator finds in its environment, but for the id of the evaluation.
 pub fn evaluator_variables(
-    asked: &Asked,
+    asked: &EvaluationRequest,
     chosen: &Chosen,
     checkpoint: &Path,
     as_written: &Path,

@@ -33,13 +33,13 @@ use trackway_formats::Variable;
 use trackway_formats::runfile::{EvaluateSection, PlanPatch};
 use trackway_ledger::{EvaluationEnd, EvaluationRow, GATE_TEST_ORIGIN};
 
-pub(crate) use self::expected::{Expected, expected};
+pub(crate) use self::expected::{ExpectedNumbers, expected};
 pub use self::import::ImportRequest;
 pub(crate) use self::judge::asks_for_numbers;
-use self::launches::{Launched, Launches, evaluator_variables, linked};
+use self::launches::{EvaluatorEnd, Launches, evaluator_variables, linked};
 pub(crate) use self::outputs::DRAFT_PREFIX;
 pub use self::subject::EvaluationSubject;
-pub(crate) use self::subject::{Asked, Subject, check_scorer};
+pub(crate) use self::subject::{EvaluationRequest, Subject, check_scorer};
 use self::task_set::TaskSet;
 use crate::checkpoints::{self, CheckpointRef, Checkpoints, Chosen};
 use crate::evaluation::baseline::{self, Candidate};
@@ -116,7 +116,7 @@ pub(crate) fn check_before_launch(
     context: &Context,
     job: &trackway_engine::run::Job,
 ) -> Result<(), AppError> {
-    let Some(asked) = Asked::of(job).filter(|asked| asked.section.after) else { return Ok(()) };
+    let Some(asked) = EvaluationRequest::of(job).filter(|asked| asked.section.after) else { return Ok(()) };
     let usage_error = |error: AppError| {
         error.hint("the evaluation after the run could not start; run it with `trackway eval run`, or set `evaluate.after = false`")
     };
@@ -197,7 +197,7 @@ fn evaluate_subject(
     let row = launches.noted(row);
     let (end, error) = match ended {
         Ok(end) => (end, None),
-        Err(error) => (collect::failed(context, row, &error.message), Some(error)),
+        Err(error) => (collect::failed(context, row, &error.to_string()), Some(error)),
     };
     // The receipt comes last: until it is there, the next command does all of this again.
     close::rest_launches(context, case.prepared.run.run_id)?;
@@ -305,8 +305,8 @@ impl Case<'_> {
         let launched = launches.run(self, reporter)?;
         let row = launches.noted(row);
         match launched {
-            Launched::Failed(why) => Ok(collect::failed(self.context, row, &why)),
-            Launched::Answered(folder) => {
+            EvaluatorEnd::Failed(why) => Ok(collect::failed(self.context, row, &why)),
+            EvaluatorEnd::Answered(folder) => {
                 let searching = |level, done, total| reporter.searching(level, done, total);
                 collect::collected(self.context, row, &folder, &searching)
             }
@@ -316,7 +316,7 @@ impl Case<'_> {
     /// An empty folder for one launch.
     fn out_folder(&self, number: u32) -> Result<PathBuf, AppError> {
         let folder = self.context.home.layout.evaluation(&self.evaluation_id).launch(number);
-        std::fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
+        std::fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, error))?;
         Ok(folder)
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use trackway_core::BoxError;
 use trackway_data::model::{FRAME_CELLS_MAX, Frame};
 use trackway_data::split::write_parts;
 use trackway_engine::Context;
@@ -103,13 +104,14 @@ fn read_with(
     let mut outputs = Outputs::default();
     let metrics = text_of(folder, METRICS)?;
     if let Some(text) = &metrics {
-        outputs.metrics = read_metrics(text, METRICS).map_err(|error| broken(error.to_string()))?;
+        outputs.metrics = read_metrics(text, METRICS).map_err(unreadable)?;
     }
     if let Some(text) = text_of(folder, EVALUATION)? {
-        outputs.reported = read_evaluation(&text, EVALUATION).map_err(|error| broken(error.to_string()))?;
+        outputs.reported = read_evaluation(&text, EVALUATION).map_err(unreadable)?;
     }
     if let Some(text) = text_of(folder, PROBES)? {
-        let probes = serde_json::from_str(&text).map_err(|error| broken(format!("`{PROBES}`: {error}")))?;
+        let probes =
+            serde_json::from_str(&text).map_err(|error| broken(format!("`{PROBES}`")).because(error))?;
         outputs.probes = Some(probes);
     }
     let found: Vec<&str> = PREDICTIONS.into_iter().filter(|name| folder.join(name).is_file()).collect();
@@ -130,6 +132,10 @@ fn read_with(
 
 fn broken(message: String) -> AppError {
     AppError::new(ErrorKind::Usage, message)
+}
+
+fn unreadable(error: impl Into<BoxError>) -> AppError {
+    AppError::of(ErrorKind::Usage, error)
 }
 
 fn nothing_left(folder: &Path) -> AppError {
@@ -170,12 +176,12 @@ pub fn text_of(folder: &Path, name: &str) -> Result<Option<String>, AppError> {
     let size = match path.metadata() {
         Ok(found) => found.len(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(AppError::file("read", &path, &error)),
+        Err(error) => return Err(AppError::file("read", &path, error)),
     };
     if size > REPORT_BYTES_MAX as u64 {
         return Err(broken(format!("`{name}` has {size} bytes; the limit is {REPORT_BYTES_MAX}")));
     }
-    let bytes = fs::read(&path).map_err(|error| AppError::file("read", &path, &error))?;
+    let bytes = fs::read(&path).map_err(|error| AppError::file("read", &path, error))?;
     String::from_utf8(bytes).map(Some).map_err(|error| {
         broken(format!(
             "`{name}` is not valid UTF-8: the first invalid byte is byte {}",
@@ -213,7 +219,6 @@ fn opened(
     seed: u64,
 ) -> Result<(Source, Frame, u64), AppError> {
     let spec = DataSpec { path: name.to_owned(), ..DataSpec::default() };
-    let unreadable = |error: trackway_tables::DataError| broken(error.to_string());
     let mut source = Source::open(folder, SET, &spec, &context.read_context).map_err(unreadable)?;
     check_columns(&source, section)?;
     let (frame, coverage) =
@@ -233,7 +238,7 @@ fn check_columns(source: &Source, section: &EvaluateSection) -> Result<(), AppEr
     let single = named.into_iter().filter_map(|(role, name)| Some((role, name.as_ref()?)));
     let fairness = section.fairness.iter().map(|name| ("fairness", name));
     for (role, name) in single.chain(fairness) {
-        source.index_of(name, role).map_err(|error| broken(error.to_string()))?;
+        source.index_of(name, role).map_err(unreadable)?;
     }
     Ok(())
 }
@@ -255,19 +260,19 @@ fn check_rows(name: &str, coverage: &Coverage) -> Result<(), AppError> {
 /// Keeps the whole table as a Parquet file that is named after its content. The same content is kept once.
 fn keep(home: &Home, source: &Source, rows: u64) -> Result<(PathBuf, String), AppError> {
     let folder = home.layout.evaluation_outputs();
-    fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
+    fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, error))?;
     let draft = TempFolder::beside(&folder.join(DRAFT_NAME))
-        .map_err(|error| AppError::file("make a folder in", &folder, &error))?;
+        .map_err(|error| AppError::file("make a folder in", &folder, error))?;
     let parts = vec![Some(0); usize::try_from(rows).unwrap_or(usize::MAX)];
     let written = write_parts(draft.path(), source, &parts, &[SET.to_owned()], &UNWATCHED)
-        .map_err(|error| AppError::fault("the predictions cannot be kept", &error))?;
+        .map_err(|error| AppError::fault("the predictions cannot be kept", error))?;
     let written = written.into_iter().next().ok_or_else(|| broken("no row was written".into()))?;
-    let (sha256, _) = file_sha256(&written).map_err(|error| AppError::file("read", &written, &error))?;
+    let (sha256, _) = file_sha256(&written).map_err(|error| AppError::file("read", &written, error))?;
     let path = folder.join(format!("{sha256}.parquet"));
-    fs::rename(&written, &path).map_err(|error| AppError::file("keep", &path, &error))?;
-    trackway_files::tighten(&path).map_err(|error| AppError::file("keep", &path, &error))?;
+    fs::rename(&written, &path).map_err(|error| AppError::file("keep", &path, error))?;
+    trackway_files::tighten(&path).map_err(|error| AppError::file("keep", &path, error))?;
     let synced = fs::File::open(&folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| AppError::file("sync", &folder, &error))?;
+    synced.map_err(|error| AppError::file("sync", &folder, error))?;
     Ok((path, sha256))
 }
 

@@ -21,10 +21,10 @@ use crate::evaluation::baseline::{PROBES, TASKS_UNMATCHED, section_of};
 /// # Errors
 /// When the ledger cannot be read, or an evaluation in it.
 pub fn of(context: &Context, row: &EvaluationRow) -> Result<EvaluationReceipt, AppError> {
-    let mut found = receipt(row, &Beside::of(context, std::slice::from_ref(row))?)?;
+    let mut found = receipt(row, &LedgerContext::of(context, std::slice::from_ref(row))?)?;
     let manifest_sha256 = &row.checkpoint_manifest_sha256;
     let others = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
-    let beside = Beside::of(context, &[])?;
+    let beside = LedgerContext::of(context, &[])?;
     let others: Vec<EvaluationReceipt> =
         others.iter().map(|other| receipt(other, &beside)).collect::<Result<_, _>>()?;
     found.notes.extend(found.other_code(&others));
@@ -36,7 +36,7 @@ pub fn of(context: &Context, row: &EvaluationRow) -> Result<EvaluationReceipt, A
 /// # Errors
 /// When the ledger cannot be read, or an evaluation in it.
 pub fn of_all(context: &Context, rows: &[EvaluationRow]) -> Result<Vec<EvaluationReceipt>, AppError> {
-    let beside = Beside::of(context, rows)?;
+    let beside = LedgerContext::of(context, rows)?;
     let mut found: Vec<EvaluationReceipt> =
         rows.iter().map(|row| receipt(row, &beside)).collect::<Result<_, _>>()?;
     let notes: Vec<Option<String>> = found.iter().map(|one| one.other_code(&found)).collect();
@@ -47,7 +47,7 @@ pub fn of_all(context: &Context, rows: &[EvaluationRow]) -> Result<Vec<Evaluatio
 }
 
 /// What the ledger has beside the rows of evaluations.
-struct Beside {
+struct LedgerContext {
     /// Runs whose checkpoints were evaluated.
     runs: Vec<RunRow>,
     /// How often their task sets were looked at.
@@ -58,7 +58,7 @@ struct Beside {
     on_test_sets: Vec<EvaluationRow>,
 }
 
-impl Beside {
+impl LedgerContext {
     fn of(context: &Context, rows: &[EvaluationRow]) -> Result<Self, AppError> {
         let mut run_ids: Vec<RunId> = rows.iter().map(|row| row.run_id).collect();
         let mut launch_run_ids: Vec<RunId> = rows.iter().filter_map(|row| row.launch_run_id).collect();
@@ -93,7 +93,7 @@ fn has_test_sets(row: &EvaluationRow) -> bool {
     row.spec("test_sets").and_then(Json::as_object).is_some_and(|sets| !sets.is_empty())
 }
 
-fn test_sets(row: &EvaluationRow, beside: &Beside) -> Result<Vec<TestSetResult>, AppError> {
+fn test_sets(row: &EvaluationRow, beside: &LedgerContext) -> Result<Vec<TestSetResult>, AppError> {
     if !has_test_sets(row) {
         return Ok(Vec::new());
     }
@@ -122,7 +122,7 @@ fn test_sets(row: &EvaluationRow, beside: &Beside) -> Result<Vec<TestSetResult>,
     section_of(row)?.test_sets.into_keys().map(result).collect()
 }
 
-fn receipt(row: &EvaluationRow, beside: &Beside) -> Result<EvaluationReceipt, AppError> {
+fn receipt(row: &EvaluationRow, beside: &LedgerContext) -> Result<EvaluationReceipt, AppError> {
     let run = beside.runs.iter().find(|run| run.run_id == row.run_id);
     let judged = row.judge_model.is_some() || row.judge_rubric.is_some();
     let tasks_unmatched = row.assessment_json.as_ref().and_then(|it| it.get(TASKS_UNMATCHED));
@@ -183,7 +183,7 @@ fn evaluator(row: &EvaluationRow) -> Result<Evaluator, AppError> {
     })
 }
 
-fn task_set(row: &EvaluationRow, beside: &Beside) -> Result<Option<TaskSet>, AppError> {
+fn task_set(row: &EvaluationRow, beside: &LedgerContext) -> Result<Option<TaskSet>, AppError> {
     if row.task_set_sha256.is_none() && row.task_set_version.is_none() {
         return Ok(None);
     }
@@ -199,7 +199,7 @@ fn task_set(row: &EvaluationRow, beside: &Beside) -> Result<Option<TaskSet>, App
     }))
 }
 
-fn launches(row: &EvaluationRow, beside: &Beside) -> Vec<EvaluatorLaunch> {
+fn launches(row: &EvaluationRow, beside: &LedgerContext) -> Vec<EvaluatorLaunch> {
     let card = |attempt: &AttemptRow| EvaluatorLaunch {
         attempt_id: attempt.attempt_id,
         termination_reason: attempt.termination_reason,

@@ -34,7 +34,7 @@ pub enum EvaluationSubject {
 /// A run and its evaluator.
 pub struct Subject {
     pub run: RunRow,
-    pub asked: Asked,
+    pub asked: EvaluationRequest,
     /// Whether it is evaluated to test gates.
     pub is_gate_test: bool,
     /// Why its checkpoint is evaluated although it is unsafe; `None`: it must not be.
@@ -44,7 +44,7 @@ pub struct Subject {
 }
 
 /// The request of an `[evaluate]`, for one of its test sets.
-pub struct Asked {
+pub struct EvaluationRequest {
     pub section: EvaluateSection,
     /// The name of a further test set; none: the main one.
     pub test_set: Option<String>,
@@ -75,7 +75,7 @@ impl Subject {
                 (run, job)
             }
         };
-        let asked = Asked::of(&job).ok_or_else(|| {
+        let asked = EvaluationRequest::of(&job).ok_or_else(|| {
             let message = format!("run `{}` has no `[evaluate]`", run.name);
             AppError::new(ErrorKind::Usage, message)
                 .hint("write one into its run file, and name the file: trackway eval run FILE")
@@ -90,8 +90,9 @@ impl Subject {
     /// [`ErrorKind::Usage`] for a name that the run file does not have.
     pub fn on_test_sets(self, names: &[String]) -> Result<(Self, Vec<Self>), AppError> {
         let Self { run, asked, is_gate_test, accepts_unsafe, place } = self;
-        let is_wanted =
-            |asked: &Asked| names.is_empty() || names.iter().any(|name| *name == asked.test_set_name());
+        let is_wanted = |asked: &EvaluationRequest| {
+            names.is_empty() || names.iter().any(|name| *name == asked.test_set_name())
+        };
         let all = asked.all_test_sets();
         if let Some(name) = names.iter().find(|name| all.iter().all(|asked| asked.test_set_name() != **name))
         {
@@ -110,7 +111,7 @@ impl Subject {
     }
 }
 
-impl Asked {
+impl EvaluationRequest {
     /// The request of a job; none: it has no `[evaluate]`.
     pub fn of(job: &Job) -> Option<Self> {
         Some(Self { section: job.plan.evaluate.clone()?, test_set: None, job: job.clone() })

@@ -33,7 +33,7 @@ impl TaskSet {
     pub fn read(context: &Context, base: &Path, path: &str, version: Option<&str>) -> Result<Self, AppError> {
         let local: PathBuf = base.join(path);
         let sha256 = if local.is_file() {
-            file_sha256(&local).map_err(|error| AppError::file("read the task set", &local, &error))?.0
+            file_sha256(&local).map_err(|error| AppError::file("read the task set", &local, error))?.0
         } else {
             let cache = HashCache::load(&context.home.layout.data_cache());
             let spec =
@@ -82,7 +82,7 @@ fn check_unchanged(row: &EvaluationRow, spec: &DataSpec) -> Result<(), AppError>
     let path = Path::new(&spec.path);
     if path.is_file() {
         let (sha256, _) =
-            file_sha256(path).map_err(|error| AppError::file("read the task set", path, &error))?;
+            file_sha256(path).map_err(|error| AppError::file("read the task set", path, error))?;
         if row.task_set_sha256.as_deref().is_some_and(|begun| begun != sha256) {
             let message = format!("the task set `{}` changed while it was evaluated", spec.path);
             return Err(AppError::new(ErrorKind::Usage, message).hint("evaluate the checkpoint again"));

@@ -12,7 +12,7 @@ use trackway_rules::preflight::rehearsal::EvaluatorTrial;
 
 use super::launches::{evaluator_variables, linked};
 use super::outputs::check_outputs;
-use super::subject::Asked;
+use super::subject::EvaluationRequest;
 use crate::checkpoints::{self, CheckpointRef, ReadOnly};
 
 /// Rows that the built-in evaluator scores in a trial.
@@ -34,7 +34,7 @@ pub(crate) struct Tried {
 /// A fault while launching. What the evaluator does wrong is not an error but the result.
 pub(crate) fn try_evaluator(
     context: &Context,
-    asked: &Asked,
+    asked: &EvaluationRequest,
     of: &Prepared,
     step: Step,
     timeout_seconds: f64,
@@ -46,11 +46,11 @@ pub(crate) fn try_evaluator(
     let chosen = checkpoints.chosen(&CheckpointRef::Step(step))?;
     let run_folder = context.home.layout.run(run_id).folder().to_owned();
     let out = TempFolder::beside(&run_folder.join(OUT))
-        .map_err(|error| AppError::file("make a folder in", &run_folder, &error))?;
+        .map_err(|error| AppError::file("make a folder in", &run_folder, error))?;
     let folder = checkpoints.verified_folder(&chosen, out.path(), &|_, _| {})?;
     // Not in the folder of the results, which must be empty.
     let links = TempFolder::beside(&run_folder.join(OUT))
-        .map_err(|error| AppError::file("make a folder in", &run_folder, &error))?;
+        .map_err(|error| AppError::file("make a folder in", &run_folder, error))?;
     let as_written = linked(&folder, links.path())?;
     let mut start = Start::without_data(context, job);
     start.place = of.place.clone();
@@ -73,7 +73,7 @@ pub(crate) fn try_evaluator(
         )),
         _ => match check_outputs(context, out.path(), section, 0) {
             Ok(()) => EvaluatorTrial::Answered,
-            Err(error) if error.kind == ErrorKind::Usage => EvaluatorTrial::Failed(error.message),
+            Err(error) if error.kind == ErrorKind::Usage => EvaluatorTrial::Failed(error.to_string()),
             Err(error) => return Err(error),
         },
     };

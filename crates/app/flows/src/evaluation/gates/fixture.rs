@@ -25,14 +25,15 @@ const FIXTURE_BYTES_MAX: u64 = 16 << 20;
 pub fn read_fixture(path: &Path) -> Result<GateFixture, AppError> {
     let shown = path.display();
     let size = std::fs::metadata(path).map_err(|error| {
-        AppError::new(ErrorKind::NotFound, format!("the fixture `{shown}` cannot be read: {error}"))
+        AppError::new(ErrorKind::NotFound, format!("the fixture `{shown}` cannot be read")).because(error)
     })?;
     if size.len() > FIXTURE_BYTES_MAX {
         return Err(AppError::new(ErrorKind::Usage, format!("`{shown}` is too large to be a fixture")));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| AppError::file("read", path, &error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| AppError::file("read", path, error))?;
     serde_json::from_str(&text).map_err(|error| {
-        AppError::new(ErrorKind::Usage, format!("invalid fixture `{shown}`: {error}"))
+        AppError::new(ErrorKind::Usage, format!("invalid fixture `{shown}`"))
+            .because(error)
             .hint("create one with: trackway gates fixture EVALUATION --out FILE --set accuracy=0.5")
     })
 }

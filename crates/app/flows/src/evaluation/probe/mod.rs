@@ -12,7 +12,7 @@ use trackway_tables::ColumnType;
 
 use crate::data::table::{ReadObserver, TableRequest, data_error};
 pub use crate::evaluation::scoring::BatchFormat;
-use crate::evaluation::scoring::{Asked, PATIENCE_SECONDS, Scorer};
+use crate::evaluation::scoring::{PATIENCE_SECONDS, Scorer, ScoringCommand};
 
 /// The model and the rows.
 #[derive(Debug, Clone)]
@@ -53,10 +53,10 @@ pub struct ProbeRequest {
 pub fn probe(
     base: &Path,
     request: &ProbeRequest,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
     on_part: &dyn Fn(ProbePart),
 ) -> Result<ProbeReport, AppError> {
-    let began_micros = onlooker.clock.monotonic_micros();
+    let began_micros = observer.clock.monotonic_micros();
     let mut source = request.table.open(base, "table")?;
     let named = request.features.iter().chain(&request.skip).chain(&request.label);
     for name in named {
@@ -64,7 +64,7 @@ pub fn probe(
     }
     let drawing = (request.rows, request.settings.seed);
     let (frame, coverage) =
-        Frame::sample(&mut source, None, drawing, &onlooker.watch()).map_err(data_error)?;
+        Frame::sample(&mut source, None, drawing, &observer.watch()).map_err(data_error)?;
     let is_feature = |name: &String| {
         request.label.as_ref() != Some(name)
             && !request.skip.contains(name)
@@ -79,25 +79,24 @@ pub fn probe(
         Some(positive) => of_class(&truth, positive),
         None => Ok(truth),
     });
-    let asked = Asked {
+    let asked = ScoringCommand {
         command: &request.command,
         format: request.format,
         gradients: false,
         patience_seconds: request.patience_seconds.unwrap_or(PATIENCE_SECONDS),
         keeps_errors: request.keeps_errors,
     };
-    let mut scorer = Scorer::new(base, asked, &features, onlooker.cancelled);
+    let mut scorer = Scorer::new(base, asked, &features, observer.cancelled);
     let mut score = |columns: &[FrameColumn]| scorer.score(columns);
     // A separate process, which is not started before it is used.
-    let asked = Asked { gradients: true, ..asked };
-    let mut sloped = Scorer::new(base, asked, &features, onlooker.cancelled);
+    let asked = ScoringCommand { gradients: true, ..asked };
+    let mut sloped = Scorer::new(base, asked, &features, observer.cancelled);
     let mut gradients = |columns: &[FrameColumn]| sloped.gradients(columns);
     let model = Model::new(features, truth.transpose()?, request.loss, request.threshold, &mut score)
-        .map_err(|error| probe_error(&error))?;
+        .map_err(probe_error)?;
     let mut model = model.with_gradients(&mut gradients);
-    let found = ask(&mut model, &request.settings, on_part, onlooker.cancelled)
-        .map_err(|error| probe_error(&error))?;
-    let seconds = (onlooker.clock.monotonic_micros() - began_micros) as f64 / 1e6;
+    let found = ask(&mut model, &request.settings, on_part, observer.cancelled).map_err(probe_error)?;
+    let seconds = (observer.clock.monotonic_micros() - began_micros) as f64 / 1e6;
     Ok(ProbeReport { found, rows_read: coverage.rows_read, seconds })
 }
 
@@ -131,16 +130,11 @@ fn of_class(truth: &FrameColumn, positive: &str) -> Result<FrameColumn, AppError
     Ok(FrameColumn { name: truth.name.clone(), kind: ColumnType::Int, cells: Cells::Numbers(is_class) })
 }
 
-fn probe_error(error: &ProbeError) -> AppError {
-    let kind = match error {
-        ProbeError::Cancelled => ErrorKind::Cancelled,
-        _ => ErrorKind::Usage,
-    };
-    let failure = AppError::new(kind, error.to_string());
+fn probe_error(error: ProbeError) -> AppError {
     match error {
-        ProbeError::Scoring(_) | ProbeError::Refused(_) => {
-            failure.hint("docs/scoring.md describes what a scoring command must do")
-        }
-        _ => failure,
+        ProbeError::Cancelled => AppError::of(ErrorKind::Cancelled, error),
+        ProbeError::Scoring(_) | ProbeError::Refused(_) => AppError::of(ErrorKind::Usage, error)
+            .hint("docs/scoring.md describes what a scoring command must do"),
+        _ => AppError::of(ErrorKind::Usage, error),
     }
 }

@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn refusal(found: &[&str], positive: &str) -> String {
-        BinaryClasses::new(&classes(found), positive).err().map(|error| error.message).unwrap_or_default()
+        BinaryClasses::new(&classes(found), positive).err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     /// Proves that probabilities become the label's classes, of the label's type, and that numbers and strings stay

@@ -24,15 +24,15 @@ use trackway_tables::write::{Forms, TableFile, TableFormat, fitted, schema_of};
 use super::answers::Answers;
 use super::labels::CLASSES_MAX;
 use super::outputs::write_error;
-use super::request::{Given, ScoreRequest};
+use super::request::{ModelInput, ScoreRequest};
 use crate::data::table::data_error;
-use crate::evaluation::scoring::{Asked, PATIENCE_SECONDS, Scorer};
+use crate::evaluation::scoring::{PATIENCE_SECONDS, Scorer, ScoringCommand};
 
 /// What is scored, and where progress is reported.
 pub(super) struct Asking<'a> {
     pub base: &'a Path,
     pub request: &'a ScoreRequest,
-    pub given: &'a Given,
+    pub given: &'a ModelInput,
     /// All classes of the label, where it has classes and the model says which.
     pub label_classes: Option<Vec<String>>,
     /// Whether the label is a number: then numbers may be a regression's.
@@ -47,7 +47,7 @@ pub(super) struct Asking<'a> {
 }
 
 /// What was answered.
-pub(super) struct Done {
+pub(super) struct ScoredBatches {
     pub rows: u64,
     pub times: Vec<BatchTime>,
     pub kind: PredictionKind,
@@ -57,7 +57,11 @@ pub(super) struct Done {
 
 /// Reads `source` once more and has every row scored. Units of it are read ahead, as many as may be in flight; the
 /// model scores one batch at a time.
-pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) -> Result<Done, AppError> {
+pub(super) fn answer_all(
+    source: Source,
+    asking: &Asking<'_>,
+    answers: Answers,
+) -> Result<ScoredBatches, AppError> {
     let columns = source.columns().to_vec();
     // With a guess, a wider type would begin the scan, and the questions, again.
     let mut source = source.with_columns(columns).map_err(data_error)?.with_originals();
@@ -71,7 +75,7 @@ pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) 
         scorer: None,
         file: None,
         taken: 0,
-        done: Done { rows: 0, times: Vec::new(), kind: PredictionKind::Numbers, notes: Vec::new() },
+        done: ScoredBatches { rows: 0, times: Vec::new(), kind: PredictionKind::Numbers, notes: Vec::new() },
         said: BTreeSet::new(),
         failure: None,
         enough: &enough,
@@ -123,7 +127,7 @@ struct BatchScorer<'a> {
     /// There from the first answer on.
     file: Option<(TableFile, Arc<Schema>)>,
     taken: u64,
-    done: Done,
+    done: ScoredBatches,
     /// Classes that were predicted, as far as they are looked at.
     said: BTreeSet<String>,
     failure: Option<AppError>,
@@ -157,7 +161,7 @@ impl BatchScorer<'_> {
         self.ask_all()
     }
 
-    fn finish(mut self) -> Result<Done, AppError> {
+    fn finish(mut self) -> Result<ScoredBatches, AppError> {
         for batches in self.batches.iter_mut().flatten() {
             batches.finish_buffered_batch().map_err(unfit)?;
         }
@@ -224,7 +228,7 @@ impl BatchScorer<'_> {
         }
         let column = |index: &usize| FrameColumn::of(&given.columns[*index], batch.column(*index));
         let features: Vec<FrameColumn> = given.indexes.iter().filter_map(column).collect();
-        let asked = Asked {
+        let asked = ScoringCommand {
             command: &request.command,
             format: request.format,
             gradients: false,
@@ -291,5 +295,5 @@ fn next_of_both([read, written]: &mut [BatchCoalescer; 2]) -> Option<[RecordBatc
 }
 
 fn unfit(error: ArrowError) -> AppError {
-    AppError::new(ErrorKind::Usage, format!("the rows do not fit their columns: {error}"))
+    AppError::new(ErrorKind::Usage, "the rows do not fit their columns").because(error)
 }

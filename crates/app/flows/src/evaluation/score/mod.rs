@@ -22,8 +22,8 @@ use self::answers::{Answers, BinaryClasses};
 use self::batches::{Asking, answer_all};
 use self::labels::LabelClasses;
 pub use self::outputs::ScoreOutputs;
-use self::probes::{Scored, probes};
-use self::request::Given;
+use self::probes::{ScoredRows, probes};
+use self::request::ModelInput;
 pub use self::request::{BATCH_ROWS, ScoreRequest};
 use crate::data::table::{ReadObserver, data_error};
 pub use crate::evaluation::scoring::BatchFormat;
@@ -38,7 +38,7 @@ const SET: &str = "rows";
 /// As [`score`].
 pub fn check(base: &Path, request: &ScoreRequest) -> Result<Vec<String>, AppError> {
     let source = request.table.open(base, SET)?;
-    Ok(Given::of(&source, request)?.names().map(str::to_owned).collect())
+    Ok(ModelInput::of(&source, request)?.names().map(str::to_owned).collect())
 }
 
 /// Scores a table in bounded memory, whatever its size. `told` is called with the rows done and the rows in all.
@@ -53,28 +53,28 @@ pub fn score(
     base: &Path,
     request: &ScoreRequest,
     outputs: &ScoreOutputs,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
     on_rows: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<ScoreReport, AppError> {
-    let began_micros = onlooker.clock.monotonic_micros();
+    let began_micros = observer.clock.monotonic_micros();
     request.check()?;
     check_program(&request.command, base, &BTreeMap::new(), "--command")?;
     let format = outputs.format()?;
     request.table.refuse_outputs(base, outputs.paths())?;
     let mut source = request.table.open(base, SET)?;
-    Given::of(&source, request)?;
+    ModelInput::of(&source, request)?;
     // The first reading settles the columns and their types: what the model is given must not depend on a sample.
     let label = request
         .label
         .as_deref()
         .map(|name| source.index_of(name, "label").map_err(data_error))
         .transpose()?;
-    let (classes, coverage) = scan(&mut source, &|_: &Source| label.map(LabelClasses::of), &onlooker.watch())
+    let (classes, coverage) = scan(&mut source, &|_: &Source| label.map(LabelClasses::of), &observer.watch())
         .map_err(data_error)?;
     if coverage.rows_read == 0 {
         return Err(AppError::new(ErrorKind::Usage, "the table has no row that can be read"));
     }
-    let given = Given::of(&source, request)?;
+    let given = ModelInput::of(&source, request)?;
     let chances = match (&classes, &request.positive) {
         (Some(classes), Some(positive)) => Some(BinaryClasses::new(classes, positive)?),
         _ => None,
@@ -90,16 +90,16 @@ pub fn score(
         given: &given,
         table: (&outputs.table, format),
         rows_max: request.limit.unwrap_or(u64::MAX).min(coverage.rows_read),
-        cancelled: onlooker.cancelled,
-        clock: onlooker.clock,
+        cancelled: observer.cancelled,
+        clock: observer.clock,
         on_rows,
     };
     let done = answer_all(source, &asking, Answers::new(chances))?;
     notes.extend(done.notes);
     let metrics = latency(&done.times);
     if let Some(path) = &outputs.probes {
-        let scored = Scored { given: &given, kind: done.kind, times: &done.times };
-        match probes(base, request, &scored, onlooker)? {
+        let scored = ScoredRows { given: &given, kind: done.kind, times: &done.times };
+        match probes(base, request, &scored, observer)? {
             Ok(found) => outputs::write_json(path, &serde_json::json!(found))?,
             Err(why) => notes.push(why),
         }
@@ -115,7 +115,7 @@ pub fn score(
         batch_rows: request.batch_rows,
         metrics,
         notes,
-        seconds: (onlooker.clock.monotonic_micros() - began_micros) as f64 / 1e6,
+        seconds: (observer.clock.monotonic_micros() - began_micros) as f64 / 1e6,
     })
 }
 

@@ -76,13 +76,13 @@ impl ScoreOutputs {
 pub(super) fn write_json(path: &Path, document: &Json) -> Result<(), AppError> {
     fs::write(path, format!("{document:#}\n"))
         .and_then(|()| trackway_files::give_to_user(path))
-        .map_err(|error| AppError::file("write", path, &error))
+        .map_err(|error| AppError::file("write", path, error))
 }
 
 pub(super) fn write_error(error: WriteError) -> AppError {
     match error {
         WriteError::Data(error) => data_error(error),
-        WriteError::Disk { .. } => AppError::new(ErrorKind::Fault, error.to_string()),
-        _ => AppError::new(ErrorKind::Usage, error.to_string()),
+        WriteError::Disk { .. } => AppError::of(ErrorKind::Fault, error),
+        _ => AppError::of(ErrorKind::Usage, error),
     }
 }

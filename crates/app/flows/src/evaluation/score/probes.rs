@@ -6,7 +6,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::debug::{ProbeAnswer, ProbePart, ProbeSettings};
 use trackway_evaluate::latency::BatchTime;
 
-use super::request::{Given, ScoreRequest};
+use super::request::{ModelInput, ScoreRequest};
 use super::{PredictionKind, ReadObserver};
 use crate::evaluation::probe::{ProbeRequest, probe};
 use crate::evaluation::scoring::PATIENCE_SECONDS;
@@ -23,8 +23,8 @@ const REPEATS: usize = 2;
 const CHANGES: usize = 4;
 
 /// What the scoring of all rows showed.
-pub(super) struct Scored<'s> {
-    pub given: &'s Given,
+pub(super) struct ScoredRows<'s> {
+    pub given: &'s ModelInput,
     pub kind: PredictionKind,
     pub times: &'s [BatchTime],
 }
@@ -36,8 +36,8 @@ pub(super) struct Scored<'s> {
 pub(super) fn probes(
     base: &Path,
     request: &ScoreRequest,
-    scored: &Scored<'_>,
-    onlooker: &ReadObserver<'_>,
+    scored: &ScoredRows<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<Result<ProbeAnswer, String>, AppError> {
     let features: Vec<String> = scored.given.names().map(str::to_owned).collect();
     let rows = match request.probe_rows {
@@ -78,10 +78,10 @@ pub(super) fn probes(
         // Every row was scored: what changed rows do to the model is a result of the probe, not of the evaluator.
         keeps_errors: true,
     };
-    match probe(base, &request, onlooker, &|_| {}) {
+    match probe(base, &request, observer, &|_| {}) {
         Ok(report) => Ok(Ok(report.found)),
         Err(error) if error.kind == ErrorKind::Cancelled => Err(error),
-        Err(error) => Ok(Err(format!("the model was not probed: {}", error.message))),
+        Err(error) => Ok(Err(format!("the model was not probed: {error}"))),
     }
 }
 

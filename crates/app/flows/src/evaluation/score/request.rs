@@ -98,7 +98,7 @@ impl ScoreRequest {
 }
 
 /// What of a source the model is given.
-pub(super) struct Given {
+pub(super) struct ModelInput {
     /// The columns of the source.
     pub columns: Vec<Column>,
     /// Indexes of those that the model is given, in its order.
@@ -106,7 +106,7 @@ pub(super) struct Given {
     pub notes: Vec<String>,
 }
 
-impl Given {
+impl ModelInput {
     pub(super) fn of(source: &Source, request: &ScoreRequest) -> Result<Self, AppError> {
         let columns = source.columns().to_vec();
         let index = |name: &String| source.index_of(name, "feature").map_err(data_error);

@@ -44,7 +44,7 @@ pub enum BatchFormat {
 
 /// A command, and how it is called.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ScoringCommand<'a> {
     /// In a shell.
     pub command: &'a str,
     /// How rows are written.
@@ -59,7 +59,7 @@ pub(crate) struct Asked<'a> {
 
 pub(crate) struct Scorer<'s> {
     folder: PathBuf,
-    asked: Asked<'s>,
+    asked: ScoringCommand<'s>,
     columns: String,
     cancelled: &'s AtomicBool,
     process: Option<(Process, Encoder)>,
@@ -72,7 +72,7 @@ impl<'s> Scorer<'s> {
     /// `base` is the folder the command starts in. Rows will have these columns.
     pub(crate) fn new(
         base: &Path,
-        asked: Asked<'s>,
+        asked: ScoringCommand<'s>,
         columns: &[FrameColumn],
         cancelled: &'s AtomicBool,
     ) -> Self {
@@ -234,8 +234,8 @@ mod tests {
         }]
     }
 
-    fn plain(command: &str) -> Asked<'_> {
-        Asked {
+    fn plain(command: &str) -> ScoringCommand<'_> {
+        ScoringCommand {
             command,
             format: BatchFormat::Csv,
             gradients: false,
@@ -291,7 +291,7 @@ mod tests {
     fn the_last_words_are_part_of_the_reason() {
         let script = "read -r header; read -r x; printf 'Traceback\\nValueError: no float\\n\\n' >&2; exit 1";
         let rows = numbers([1.0].into_iter());
-        let asked = Asked { keeps_errors: true, ..plain(script) };
+        let asked = ScoringCommand { keeps_errors: true, ..plain(script) };
         let answer = Scorer::new(Path::new(""), asked, &rows, &NEVER).score(&rows);
         assert!(
             matches!(&answer, Err(Unscored::Failed(why)) if why.contains(" ended with `ValueError: no float` (exit status: 1)")),
@@ -317,7 +317,7 @@ mod tests {
             let script = format!(
                 "[ \"$TRACKWAY_SCORING_GRADIENTS\" = 1 ] || exit 9; read -r header; while read -r x; do [ -z \"$x\" ] || echo '{answer}'; done"
             );
-            let asked = Asked {
+            let asked = ScoringCommand {
                 command: &script,
                 format: BatchFormat::Csv,
                 gradients: true,

@@ -23,7 +23,7 @@ pub(crate) fn check_program(
     let mut shell = Command::new("sh");
     shell.args(["-c", "command -v \"$0\"", &program]).envs(environment);
     shell.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
-    let known = shell.status().map_err(|error| AppError::fault("cannot start a shell", &error))?;
+    let known = shell.status().map_err(|error| AppError::fault("cannot start a shell", error))?;
     if known.success() {
         return Ok(());
     }

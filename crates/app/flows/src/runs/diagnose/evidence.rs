@@ -7,13 +7,13 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_engine::run::seal::Sealed;
+use trackway_engine::run::seal::SealedAttempt;
 use trackway_engine::run::stacks::rank_stacks;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
 use trackway_launch::StackDump;
 use trackway_ledger::EventRow;
-use trackway_rules::diagnosis::{Facts, Launched, RankStack, collective_warnings};
+use trackway_rules::diagnosis::{DiagnosisLaunch, Facts, RankStack, collective_warnings};
 
 /// Bytes of each log that are read, from its end.
 const LOG_BYTES_MAX: u64 = 8 << 20;
@@ -24,17 +24,17 @@ const FACTS_MAX: usize = 256;
 
 /// The observations, and the same as they are stored.
 pub struct Evidence {
-    pub launched: Launched,
+    pub launched: DiagnosisLaunch,
     pub facts: Value,
 }
 
-pub fn read(context: &Context, sealed: &Sealed) -> Result<Evidence, AppError> {
+pub fn read(context: &Context, sealed: &SealedAttempt) -> Result<Evidence, AppError> {
     let row = &sealed.row;
     let events = context.ledger_read(|ledger| ledger.events_of_attempt(row.attempt_id))?;
     let segments = context.ledger_read(|ledger| ledger.segments_of(row.attempt_id))?;
     let files = context.home.layout.attempt(row.attempt_id);
     let (looks, stacks) = stacks(&files);
-    let launched = Launched {
+    let launched = DiagnosisLaunch {
         reason: row.termination_reason,
         evidence: sealed.evidence.clone(),
         last_step: row.last_step,

@@ -21,7 +21,7 @@ use trackway_engine::run::{Prepared, Rehearsal, begin, read_again, rehearse};
 use trackway_formats::Variable;
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::PlanEntry;
-use trackway_ledger::{AttemptRow, AttemptState, DetectionRow, DiagnosisRow, Found, KeptRows, RunRow};
+use trackway_ledger::{AttemptRow, AttemptState, DetectionRow, DiagnosisRow, KeptRows, RunOrAttempt, RunRow};
 use trackway_rules::diagnosis::{
     DetectedSymptom, NothingToRun, Plan, Subject, Symptom, finding, plan, symptom,
 };
@@ -66,7 +66,7 @@ struct Case {
 /// attempts and for checkpoints that are not on this machine; a fault while launching.
 pub fn diagnose(
     context: &Context,
-    subject: Found,
+    subject: RunOrAttempt,
     request: &DiagnoseRequest,
     reporter: &dyn Reporter,
 ) -> Result<AttemptDiagnosis, AppError> {
@@ -135,10 +135,10 @@ fn subject_of(attempt: &AttemptRow, detections: &[DetectionRow]) -> Subject {
 }
 
 /// The newest attempt with a symptom; where a person names the kind, the last attempt.
-fn case_of(context: &Context, subject: Found, kind: Option<DiagnosisKind>) -> Result<Case, AppError> {
+fn case_of(context: &Context, subject: RunOrAttempt, kind: Option<DiagnosisKind>) -> Result<Case, AppError> {
     let (run, attempts) = match subject {
-        Found::Attempt(attempt) => (context.run_by_id(attempt.run_id)?, vec![*attempt]),
-        Found::Run(run) => {
+        RunOrAttempt::Attempt(attempt) => (context.run_by_id(attempt.run_id)?, vec![*attempt]),
+        RunOrAttempt::Run(run) => {
             let attempts = context.attempts_of_kind(run.run_id, run.kind)?;
             (*run, attempts)
         }
@@ -236,7 +236,7 @@ fn copy_checkpoint(
     CheckpointRoot::open(&root, 0, run.run_id, writer, Arc::clone(&context.clock), Arc::clone(&context.ids))
         .and_then(|mut root| root.save_copy(source))
         .map(drop)
-        .map_err(|error| AppError::fault("the checkpoint could not be copied", &error))
+        .map_err(|error| AppError::fault("the checkpoint could not be copied", error))
 }
 
 fn announcement(symptom: &Symptom, plan: &Plan) -> String {
@@ -354,7 +354,7 @@ mod tests {
     fn the_launch_has_the_attempts_environment() {
         let ids = trackway_core::SequentialIds::default();
         let run_id = RunId::new(&ids);
-        let name = trackway_core::name::Name::renamed(trackway_core::name::Named::Run, "r");
+        let name = trackway_core::name::Name::renamed(trackway_core::name::NameKind::Run, "r");
         let at = trackway_core::Timestamp::from_micros(1);
         let config = json!({ "run": { "environment": { "BATCH": "64", "KEPT": "1" } } });
         let run = RunRow::planned(run_id, &name, "c", config, at);

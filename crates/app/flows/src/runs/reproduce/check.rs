@@ -11,7 +11,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::rows::rung_of;
 use trackway_ledger::AttemptRow;
 
-use super::{EXPECTED_FILE, Expected};
+use super::{EXPECTED_FILE, ExpectedResult};
 use crate::checkpoints::checkpoints_at;
 
 /// Beginnings of the names of metrics that are about the machine and about Trackway, and not about the training.
@@ -20,8 +20,8 @@ const BESIDE: [&str; 2] = ["system/", "trackway/"];
 const TIMES: [&str; 4] = ["seconds", "_per_second", "tokens_per", "time"];
 
 /// What an attempt ended with.
-pub(super) fn expected(context: &Context, attempt: &AttemptRow) -> Result<Expected, AppError> {
-    Ok(Expected {
+pub(super) fn expected(context: &Context, attempt: &AttemptRow) -> Result<ExpectedResult, AppError> {
+    Ok(ExpectedResult {
         attempt_id: attempt.attempt_id,
         run_id: attempt.run_id,
         states: states(context, attempt)?,
@@ -36,9 +36,9 @@ pub(super) fn expected(context: &Context, attempt: &AttemptRow) -> Result<Expect
 /// [`ErrorKind::NotFound`] when the folder was not written by `trackway reproduce`, or nothing was run in it.
 pub fn check(context: &Context, folder: &Path, run: RunId) -> Result<ReproductionCheck, AppError> {
     let path = folder.join(EXPECTED_FILE);
-    let text = std::fs::read(&path).map_err(|error| AppError::file("read", &path, &error))?;
-    let expected: Expected = serde_json::from_slice(&text)
-        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
+    let text = std::fs::read(&path).map_err(|error| AppError::file("read", &path, error))?;
+    let expected: ExpectedResult = serde_json::from_slice(&text)
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), error))?;
     let last = context.attempts_of(run)?.pop().ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("run {run} was never launched"))
             .hint("run reproduce.sh first")
@@ -50,7 +50,7 @@ pub fn check(context: &Context, folder: &Path, run: RunId) -> Result<Reproductio
 }
 
 /// The packages of both, where those of the original are known.
-fn environment(expected: &Expected, reproduced: Option<String>) -> Option<ReproducedValue> {
+fn environment(expected: &ExpectedResult, reproduced: Option<String>) -> Option<ReproducedValue> {
     let original = expected.environment_lock_sha256.clone()?;
     let equal = reproduced.as_ref() == Some(&original);
     Some(ReproducedValue { what: "environment lock".into(), original, reproduced, equal })
@@ -77,7 +77,11 @@ fn is_of_training(name: &str) -> bool {
 }
 
 /// What the original has, beside the same of the reproduction.
-fn compare(expected: &Expected, states: &[(u64, String)], metrics: &[(String, f64)]) -> Vec<ReproducedValue> {
+fn compare(
+    expected: &ExpectedResult,
+    states: &[(u64, String)],
+    metrics: &[(String, f64)],
+) -> Vec<ReproducedValue> {
     let states: BTreeMap<u64, &String> = states.iter().map(|(step, digest)| (*step, digest)).collect();
     let of_states = expected.states.iter().map(|(step, digest)| {
         let reproduced = states.get(step).map(|digest| (*digest).clone());
@@ -128,7 +132,7 @@ mod tests {
     /// Proves that equal means equal to the last bit in everything that both have, and that nothing in common proves nothing.
     #[test]
     fn a_reproduction_is_compared_to_the_last_bit() {
-        let expected = Expected {
+        let expected = ExpectedResult {
             attempt_id: "att_00000000000000000000000001".parse().unwrap(),
             run_id: "run_00000000000000000000000001".parse().unwrap(),
             states: vec![(100, "aa".into()), (200, "bb".into())],

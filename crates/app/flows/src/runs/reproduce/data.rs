@@ -33,7 +33,7 @@ pub(super) struct DataFile {
 pub(super) fn files(
     context: &Context,
     attempt: &AttemptRow,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<Vec<DataFile>, AppError> {
     let base = super::job_of(context, attempt.run_id)?.base;
     let run = context.run_by_id(attempt.run_id)?;
@@ -48,7 +48,8 @@ pub(super) fn files(
         }));
     }
     let size_bytes = |file: &DataFile| base.join(&file.path).metadata().map_or(0, |metadata| metadata.len());
-    let mut reading = Reading { onlooker, done_bytes: 0, total_bytes: files.iter().map(size_bytes).sum() };
+    let mut reading =
+        HashProgress { observer, done_bytes: 0, total_bytes: files.iter().map(size_bytes).sum() };
     for file in &mut files {
         file.now = match open_regular(&base.join(&file.path)) {
             Ok(opened) => reading.blake3_of(opened)?,
@@ -90,18 +91,18 @@ pub(super) fn named_files(source: &AttemptSource, base: &Path, data: &[DataFile]
 }
 
 /// How far the reading is.
-struct Reading<'o> {
-    onlooker: &'o ReadObserver<'o>,
+struct HashProgress<'o> {
+    observer: &'o ReadObserver<'o>,
     done_bytes: u64,
     total_bytes: u64,
 }
 
-impl Reading<'_> {
+impl HashProgress<'_> {
     /// `None`: it cannot be read to its end.
     fn blake3_of(&mut self, mut file: File) -> Result<Option<String>, AppError> {
         let (mut hasher, mut block) = (blake3::Hasher::new(), vec![0; BLOCK_BYTES]);
         loop {
-            if self.onlooker.cancelled.load(Ordering::Relaxed) {
+            if self.observer.cancelled.load(Ordering::Relaxed) {
                 return Err(AppError::new(ErrorKind::Cancelled, "interrupted"));
             }
             let length = match file.read(&mut block) {
@@ -112,7 +113,7 @@ impl Reading<'_> {
             };
             hasher.update(&block[..length]);
             self.done_bytes += length as u64;
-            (self.onlooker.progress)(self.done_bytes.min(self.total_bytes), self.total_bytes);
+            (self.observer.progress)(self.done_bytes.min(self.total_bytes), self.total_bytes);
         }
     }
 }

@@ -29,7 +29,7 @@ const EXPECTED_FILE: &str = "expected.json";
 
 /// What an attempt ended with.
 #[derive(Debug, Serialize, Deserialize)]
-struct Expected {
+struct ExpectedResult {
     attempt_id: AttemptId,
     run_id: RunId,
     /// Step and digest of the training state, of the run's commits in the attempt's rung.
@@ -60,7 +60,7 @@ pub fn reproduce(
     context: &Context,
     attempt_id: AttemptId,
     out: &Path,
-    onlooker: &ReadObserver<'_>,
+    observer: &ReadObserver<'_>,
 ) -> Result<Reproduction, AppError> {
     let attempt = context.ledger_read(|ledger| ledger.attempt(attempt_id))?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("attempt {attempt_id} is not in the ledger"))
@@ -71,11 +71,11 @@ pub fn reproduce(
     }
     refuse_filled(out)?;
     let (source, job) = (source_of(context, attempt_id)?, job_of(context, attempt.run_id)?);
-    let data = data::files(context, &attempt, onlooker)?;
+    let data = data::files(context, &attempt, observer)?;
     let named = data::named_files(&source, &job.base, &data);
     let doubt = context.sets_read(&context.run_by_id(attempt.run_id)?, Some(&attempt))?.doubt;
     let evidence = Evidence { attempt: &attempt, source, job, data, named };
-    let out = std::path::absolute(out).map_err(|error| AppError::file("find", out, &error))?;
+    let out = std::path::absolute(out).map_err(|error| AppError::file("find", out, error))?;
     let mut script = Script::of(&evidence);
     let files = &context.home.layout;
     copy_sources(&evidence, files, &out, &mut script)?;
@@ -83,7 +83,7 @@ pub fn reproduce(
     script.missing.extend(doubt.map(|doubt| format!("the data: {doubt}")));
     let expected = check::expected(context, &attempt)?;
     let expected = serde_json::to_vec_pretty(&expected)
-        .map_err(|error| AppError::fault("what is expected cannot be written as JSON", &error))?;
+        .map_err(|error| AppError::fault("what is expected cannot be written as JSON", error))?;
     write(&out.join(EXPECTED_FILE), &expected)?;
     write(&out.join("reproduce.sh"), script.text().as_bytes())?;
     make_executable(&out.join("reproduce.sh"))?;
@@ -105,17 +105,17 @@ fn source_of(context: &Context, attempt_id: AttemptId) -> Result<AttemptSource, 
             AppError::new(ErrorKind::NotFound, message)
                 .hint("attempts of another machine are reproduced there; older versions kept hashes only")
         }
-        _ => AppError::file("read", &path, &error),
+        _ => AppError::file("read", &path, error),
     })?;
     serde_json::from_slice(&text)
-        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), error))
 }
 
 fn job_of(context: &Context, run_id: RunId) -> Result<StoredJob, AppError> {
     let path = context.home.layout.run(run_id).plan_json();
-    let text = std::fs::read(&path).map_err(|error| AppError::file("read", &path, &error))?;
+    let text = std::fs::read(&path).map_err(|error| AppError::file("read", &path, error))?;
     serde_json::from_slice(&text)
-        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), error))
 }
 
 /// Copies what was kept: patch, untracked files, scripts, packages.
@@ -131,7 +131,7 @@ fn copy_sources(
             "put back a copy of the home's `sources`, and see what else differs with: trackway verify --all",
         ));
     }
-    std::fs::create_dir_all(out).map_err(|error| AppError::file("make", out, &error))?;
+    std::fs::create_dir_all(out).map_err(|error| AppError::file("make", out, error))?;
     if let Some(blake3) = &evidence.source.changes_blake3 {
         let kept = home.changes_source(blake3);
         match kept.is_dir() {
@@ -171,15 +171,15 @@ fn copy_if_there(from: &Path, to: &Path) -> Result<bool, AppError> {
         return Ok(false);
     }
     let folder = to.parent().unwrap_or(to);
-    std::fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, &error))?;
-    std::fs::copy(from, to).map_err(|error| AppError::file("copy to", to, &error))?;
+    std::fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, error))?;
+    std::fs::copy(from, to).map_err(|error| AppError::file("copy to", to, error))?;
     Ok(true)
 }
 
 fn copy_tree(from: &Path, to: &Path) -> Result<(), AppError> {
-    let entries = std::fs::read_dir(from).map_err(|error| AppError::file("list", from, &error))?;
+    let entries = std::fs::read_dir(from).map_err(|error| AppError::file("list", from, error))?;
     for entry in entries {
-        let entry = entry.map_err(|error| AppError::file("list", from, &error))?;
+        let entry = entry.map_err(|error| AppError::file("list", from, error))?;
         let (path, target) = (entry.path(), to.join(entry.file_name()));
         match path.is_dir() {
             true => copy_tree(&path, &target)?,
@@ -190,11 +190,11 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), AppError> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), AppError> {
-    TempFile::write(path, bytes).map_err(|error| AppError::file("write", path, &error))
+    TempFile::write(path, bytes).map_err(|error| AppError::file("write", path, error))
 }
 
 fn make_executable(path: &Path) -> Result<(), AppError> {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
-        .map_err(|error| AppError::file("make executable", path, &error))
+        .map_err(|error| AppError::file("make executable", path, error))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use trackway_api::runs::init::{FoundDataSet, Framework, NewRunFile};
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::{RunId, with_fields_of};
 
 use super::label::label_of;
@@ -30,12 +30,12 @@ pub struct ProjectEvidence {
     /// Whether the folder is in a git repository.
     pub is_in_git: bool,
     /// The run whose command it is, where it ran before.
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedRun>,
 }
 
 /// What a recorded run was given, and the checkpoints that it was seen to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedRun {
     pub run_id: RunId,
     pub name: String,
     pub command: Vec<String>,
@@ -78,7 +78,7 @@ pub struct Draft {
     /// Arguments that make the script continue from a checkpoint, with `{path}` for it; empty: its text declares no such option.
     pub resume_arguments: Vec<String>,
     /// The run that it repeats.
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedRun>,
 }
 
 impl Draft {
@@ -177,7 +177,7 @@ pub fn draft(evidence: &ProjectEvidence) -> Draft {
         set.label = evidence.columns.get(&set.path).and_then(|columns| label_of(columns, &command, text));
     }
     Draft {
-        name: Name::renamed(Named::Run, name).into(),
+        name: Name::renamed(NameKind::Run, name).into(),
         command,
         framework: Framework::ALL.iter().copied().find(shows).unwrap_or(Framework::Plain),
         uses_trackway: packages.contains(&"trackway"),
@@ -353,7 +353,7 @@ mod tests {
     /// Proves that a recorded run keeps its name and its command as they were, whatever is in the folder.
     #[test]
     fn a_recorded_run_keeps_its_command() {
-        let recorded = Recorded {
+        let recorded = RecordedRun {
             run_id: "run_01jz0000000000000000000000".parse().unwrap(),
             name: "baseline".into(),
             command: strings(&["torchrun", "train.py"]),

@@ -22,7 +22,7 @@ use crate::training::script::SCRIPT_BYTES_MAX;
 
 use self::literals::literals;
 
-pub use draft::{Draft, ProjectEvidence, Recorded, Script, data_sets, draft, framework_title};
+pub use draft::{Draft, ProjectEvidence, RecordedRun, Script, data_sets, draft, framework_title};
 pub(crate) use recorded::evidence_of;
 pub use recorded::{RecordedRequest, resume_arguments_of, survey_run, what_had_secret};
 pub use text::text;
@@ -169,7 +169,8 @@ pub fn write(text: &str, output: &Path, replace: bool) -> Result<(), AppError> {
     };
     written.and_then(|()| give_to_user(output)).map_err(|error| match error.kind() {
         IoErrorKind::AlreadyExists => exists(output),
-        _ => AppError::new(ErrorKind::Usage, format!("cannot write `{}`: {error}", output.display()))
+        _ => AppError::new(ErrorKind::Usage, format!("cannot write `{}`", output.display()))
+            .because(error)
             .hint("name another file with --out"),
     })
 }
@@ -185,7 +186,8 @@ fn read_script(path: &Path, folder: &Path) -> Result<Script, AppError> {
             IoErrorKind::NotFound => ErrorKind::NotFound,
             _ => ErrorKind::Usage,
         };
-        AppError::new(kind, format!("cannot read the script `{}`: {error}", path.display()))
+        AppError::new(kind, format!("cannot read the script `{}`", path.display()))
+            .because(error)
             .hint("name the file that trains: trackway init SCRIPT")
     };
     let mut bytes = Vec::new();
@@ -320,7 +322,7 @@ mod tests {
         for refused in [write(TEXT, &output, false), survey(&request(home.path(), None)).map(|_| ())] {
             let refused = refused.unwrap_err();
             assert_eq!(refused.kind, ErrorKind::Usage);
-            assert!(refused.message.ends_with("trackway.toml` exists"), "{}", refused.message);
+            assert!(refused.to_string().ends_with("trackway.toml` exists"), "{refused}");
         }
         let longer = format!("{TEXT}seed = 1\n");
         write(&longer, &output, true).unwrap();

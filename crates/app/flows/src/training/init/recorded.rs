@@ -13,7 +13,7 @@ use trackway_engine::stored::stored_plan;
 use trackway_formats::runfile::RunSection;
 use trackway_ledger::{AttemptRow, RunRow};
 
-use super::draft::{ProjectEvidence, Recorded};
+use super::draft::{ProjectEvidence, RecordedRun};
 use super::resume::resume_arguments;
 use super::{Places, beside, folder_for, paths_of, project, read_by, read_script, with_columns};
 
@@ -73,7 +73,7 @@ pub(crate) fn evidence_of(
     let folder = folder.or(ran_in.as_deref()).unwrap_or(Path::new("/")).to_owned();
     let working_directory = ran_in.unwrap_or_else(|| folder.clone());
     let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
-    let recorded = Recorded {
+    let recorded = RecordedRun {
         run_id: run.run_id,
         name: run.name.clone(),
         command: plan.command.clone(),

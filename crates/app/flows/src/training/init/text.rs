@@ -168,7 +168,7 @@ mod tests {
     use trackway_formats::runfile;
 
     use super::*;
-    use crate::training::init::draft::Recorded;
+    use crate::training::init::draft::RecordedRun;
 
     fn of(framework: Framework) -> Draft {
         let label = |name: &str| (name == "test").then(|| "income".to_owned());
@@ -191,9 +191,9 @@ mod tests {
     }
 
     /// A run that was given something of everything, with `word` in it.
-    fn recorded(word: &str) -> Recorded {
+    fn recorded(word: &str) -> RecordedRun {
         let pair = |name: &str| [(name.to_owned(), word.to_owned())].into();
-        Recorded {
+        RecordedRun {
             run_id: "run_01jz0000000000000000000000".parse::<RunId>().unwrap(),
             name: "income".into(),
             command: vec!["true".into()],
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(file.checkpoint.every_seconds, None);
         let (working_directory, none) = (None, BTreeMap::new());
         let [environment, parameters, tags] = [none.clone(), none.clone(), none];
-        let bare = Recorded { working_directory, environment, parameters, tags, ..recorded("4") };
+        let bare = RecordedRun { working_directory, environment, parameters, tags, ..recorded("4") };
         let text = text(&Draft { recorded: Some(bare), ..of(Framework::Torch) });
         assert!(text.contains("# This is the command of run_") && !text.contains("was given"), "{text}");
     }

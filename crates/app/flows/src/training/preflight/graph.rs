@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use trackway_core::checks::CheckResult;
 
-use super::plan::Planned;
+use super::plan::PlannedStep;
 
 /// Steps at work at the same time. Each that reads data uses all cores and a bounded part of the memory; more of them
 /// would add memory and no speed.
@@ -19,8 +19,8 @@ struct State {
 
 /// The answers of every step, in the order of the plan. `run` is called once for each that is not answered already.
 pub fn execute(
-    planned: &[Planned],
-    run: &(dyn Fn(&Planned) -> Vec<CheckResult> + Sync),
+    planned: &[PlannedStep],
+    run: &(dyn Fn(&PlannedStep) -> Vec<CheckResult> + Sync),
 ) -> Vec<Vec<CheckResult>> {
     let mut state = State {
         waiting: Vec::new(),
@@ -54,13 +54,13 @@ pub fn execute(
     state.into_inner().unwrap_or_else(PoisonError::into_inner).results
 }
 
-fn faulty(step: &Planned) -> Vec<CheckResult> {
+fn faulty(step: &PlannedStep) -> Vec<CheckResult> {
     let why = "internal error: see the message above; please report it";
     step.spec.checks.iter().map(|check| CheckResult::not_run(check, why)).collect()
 }
 
 /// The first step that may begin; waits while others must end before. `None`: nothing is left.
-fn next(planned: &[Planned], state: &Mutex<State>, turn: &Condvar) -> Option<usize> {
+fn next(planned: &[PlannedStep], state: &Mutex<State>, turn: &Condvar) -> Option<usize> {
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         let ready = |index: &usize| planned[*index].after.iter().all(|before| state.ended[*before]);

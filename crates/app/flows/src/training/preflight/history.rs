@@ -11,7 +11,7 @@ use trackway_rules::preflight::config_checks::{Interruptions, Logging, SaveTime,
 use trackway_rules::preflight::memory::Counter;
 
 use crate::training::cadence::cadence_advice;
-use crate::training::memory::Measured;
+use crate::training::memory::MeasuredPeak;
 
 /// Runs that are looked at, newest first.
 const RUNS_MAX: usize = 20;
@@ -22,13 +22,13 @@ const OWN_METRICS: [&str; 2] = ["trackway/", "system/"];
 
 /// What earlier runs measured; none where no run did.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Earlier {
+pub struct EarlierMeasures {
     /// Seconds of a step, on as many devices as this run has.
     pub step_seconds: Option<f64>,
     /// The rate on all devices and on one.
     pub throughput: Option<Throughput>,
     /// The peak of device memory of a run with the same `[training]`.
-    pub peak: Option<Measured>,
+    pub peak: Option<MeasuredPeak>,
     /// Seconds by which the first step was longer than the mean one: compiling, above all.
     pub first_step_seconds: Option<f64>,
     pub logging: Option<Logging>,
@@ -49,7 +49,7 @@ struct MeasuredAttempt {
 }
 
 /// Looks at the newest runs of the plan's name.
-pub fn earlier(context: &Context, plan: &Plan) -> Result<Earlier, AppError> {
+pub fn earlier(context: &Context, plan: &Plan) -> Result<EarlierMeasures, AppError> {
     let filter =
         RunFilter { name: Some(plan.run.name.clone()), limit: Some(RUNS_MAX), ..RunFilter::default() };
     let (mut seen, mut saving) = (Vec::new(), Saving::default());
@@ -71,7 +71,7 @@ pub fn earlier(context: &Context, plan: &Plan) -> Result<Earlier, AppError> {
         }
     }
     let Saving { save, interruptions } = saving;
-    Ok(Earlier { save, interruptions, ..measured(&seen, plan.resources.gpus) })
+    Ok(EarlierMeasures { save, interruptions, ..measured(&seen, plan.resources.gpus) })
 }
 
 /// What a save takes, and how often attempts like those of a run end from outside.
@@ -115,7 +115,7 @@ fn seconds_per_step(attempt: &AttemptRow) -> Option<f64> {
     (steps > 0 && seconds > 0.0).then(|| seconds / steps as f64)
 }
 
-fn measured(seen: &[MeasuredAttempt], gpus: u32) -> Earlier {
+fn measured(seen: &[MeasuredAttempt], gpus: u32) -> EarlierMeasures {
     let rate_on = |count: u32| {
         seen.iter().filter(|one| one.gpus == count).find_map(|one| one.mean("samples_per_second"))
     };
@@ -126,14 +126,14 @@ fn measured(seen: &[MeasuredAttempt], gpus: u32) -> Earlier {
     };
     let reserved = of_same("memory_reserved_bytes").map(|bytes| (bytes, Counter::Reserved));
     let peak = reserved.or(of_same("memory_allocated_bytes").map(|bytes| (bytes, Counter::Allocated)));
-    Earlier {
+    EarlierMeasures {
         step_seconds: recorded.or_else(|| here.clone().find_map(|one| one.seconds_per_step)),
         throughput: rate_on(gpus).zip(rate_on(1)).map(|(all, one)| Throughput {
             samples_per_second: all,
             samples_per_second_of_one: one,
             nvlink: None,
         }),
-        peak: peak.map(|(bytes, counter)| Measured { bytes: bytes as u64, counter }),
+        peak: peak.map(|(bytes, counter)| MeasuredPeak { bytes: bytes as u64, counter }),
         first_step_seconds: here.clone().find_map(MeasuredAttempt::first_step_seconds),
         logging: seen.iter().find_map(MeasuredAttempt::logging),
         save: None,

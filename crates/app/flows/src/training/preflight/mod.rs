@@ -33,11 +33,11 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Reporter;
 use trackway_engine::run::{Job, RunSource, Start, offered};
 
-pub(crate) use self::facts::OFFER;
+pub use self::facts::OFFER;
 pub use self::record::{record, recorded};
 pub use self::select::Selection;
 use self::sets::DataSets;
-use self::steps::{Rehearsed, Shared, Work};
+use self::steps::{RehearsalResults, Shared, Work};
 
 /// The request of `trackway preflight`.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ pub(crate) fn check(
     let sets = DataSets::open(job, &context.read_context)?;
     let policy = select::Policy::of(&job.plan, selection, &steps::names())?;
     let one_batch = steps::rehearses_one_batch(context, job, capture)?;
-    let before = one_batch.as_ref().err().map(|not| Rehearsed::before(context, not)).transpose()?;
+    let before = one_batch.as_ref().err().map(|not| RehearsalResults::before(context, not)).transpose()?;
     let one_batch = one_batch.map_err(|not| not.why);
     let planned = plan::plan(steps::STEPS, &sets.facts(&job.plan, one_batch), &policy);
     let quote = quote::quote(&planned, &sets);

@@ -7,7 +7,7 @@ use super::select::Policy;
 use super::steps::StepSpec;
 
 /// A step of the plan.
-pub struct Planned {
+pub struct PlannedStep {
     pub spec: &'static StepSpec,
     /// Steps that end before it begins, by their place in the plan.
     pub after: Vec<usize>,
@@ -17,7 +17,7 @@ pub struct Planned {
 
 /// The steps that a run needs, in the order of the table. A step is done when one of its checks is wanted, or when
 /// a step that is done needs it.
-pub fn plan(table: &'static [StepSpec], facts: &PlanFacts<'_>, policy: &Policy) -> Vec<Planned> {
+pub fn plan(table: &'static [StepSpec], facts: &PlanFacts<'_>, policy: &Policy) -> Vec<PlannedStep> {
     let mut wanted: Vec<bool> =
         table.iter().map(|step| step.checks.iter().any(|check| policy.wants(check))).collect();
     // Needs point backwards, so one look from the end finds them all.
@@ -27,7 +27,7 @@ pub fn plan(table: &'static [StepSpec], facts: &PlanFacts<'_>, policy: &Policy) 
             wanted[place(table, need)] = true;
         }
     }
-    let mut planned: Vec<Planned> = Vec::new();
+    let mut planned: Vec<PlannedStep> = Vec::new();
     let mut places = vec![None; table.len()];
     for (index, spec) in table.iter().enumerate().filter(|(index, _)| wanted[*index]) {
         let before = spec.needs.iter().chain(spec.after);
@@ -37,7 +37,7 @@ pub fn plan(table: &'static [StepSpec], facts: &PlanFacts<'_>, policy: &Policy) 
         };
         let answered = (spec.applies)(facts).err().map(answer);
         places[index] = Some(planned.len());
-        planned.push(Planned { spec, after, answered });
+        planned.push(PlannedStep { spec, after, answered });
     }
     planned
 }

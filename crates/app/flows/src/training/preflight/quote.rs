@@ -2,12 +2,12 @@
 
 use trackway_api::runs::preflight::Quote;
 
-use super::plan::Planned;
+use super::plan::PlannedStep;
 use super::sets::DataSets;
 use crate::data::table::expected_seconds;
 
 /// Adds up what the steps that will be done read.
-pub fn quote(planned: &[Planned], sets: &DataSets) -> Quote {
+pub fn quote(planned: &[PlannedStep], sets: &DataSets) -> Quote {
     let readings: u64 =
         planned.iter().filter(|step| step.answered.is_none()).map(|step| step.spec.readings).sum();
     let sets = sets.quotes();

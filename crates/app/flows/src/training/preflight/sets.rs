@@ -131,7 +131,7 @@ impl DataSets {
     }
 
     /// What is known of each set, in their order.
-    pub fn profiles(&self, gathered: &Gathered) -> Vec<SetProfile> {
+    pub fn profiles(&self, gathered: &GatheredEvidence) -> Vec<SetProfile> {
         let of = |set: &DataSet| {
             Some(SetProfile {
                 name: set.name.clone(),
@@ -161,9 +161,9 @@ impl DataSet {
 
 /// The result of one reading of each table, used by every step that needs it.
 #[derive(Default)]
-pub struct Gathered(Mutex<BTreeMap<String, Arc<TableEvidence>>>);
+pub struct GatheredEvidence(Mutex<BTreeMap<String, Arc<TableEvidence>>>);
 
-impl Gathered {
+impl GatheredEvidence {
     /// Keeps that of one set.
     pub fn keep(&self, set: &str, evidence: TableEvidence) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,7 +193,7 @@ fn open(job: &Job, name: &str, spec: &DataSpec, context: &ReadContext) -> Result
         }
         // Of a run file, everything it names must be there.
         Err(error) => {
-            let usage = |error| AppError { kind: ErrorKind::Usage, ..data_error(error) };
+            let usage = |error| data_error(error).with_kind(ErrorKind::Usage);
             return unreadable(&error).map(Content::Unreadable).ok_or_else(|| usage(error));
         }
     };

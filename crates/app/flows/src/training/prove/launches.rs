@@ -8,8 +8,8 @@ use trackway_engine::actions::{self, ActionKind};
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{NotesOnly, Reporter};
-use trackway_engine::run::seal::Sealed;
-use trackway_engine::run::{Fault, Injection, Moment, Prepared, Rehearsal, Start, begin, rehearse};
+use trackway_engine::run::seal::SealedAttempt;
+use trackway_engine::run::{Fault, Injection, InjectionTime, Prepared, Rehearsal, Start, begin, rehearse};
 use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, ProofVerdict};
 
@@ -187,7 +187,7 @@ impl<'a> Launches<'a> {
         rehearsal.environment.insert(Variable::HoldAtStep.as_str().into(), step.to_string().into());
         rehearsal.injection = Some(Injection {
             fault: Fault::Kill,
-            moment: Moment::StepAfterCommit { step, committed: self.half() },
+            moment: InjectionTime::StepAfterCommit { step, committed: self.half() },
         });
         rehearsal
     }
@@ -198,7 +198,7 @@ impl<'a> Launches<'a> {
         prepared: &Prepared,
         previous: Option<&AttemptRow>,
         rehearsal: &Rehearsal,
-    ) -> Result<Sealed, Halt> {
+    ) -> Result<SealedAttempt, Halt> {
         let sealed = rehearse(self.context, prepared, previous, rehearsal, &self.reporter)?;
         let row = &sealed.row;
         self.gpu_seconds += row.gpu_seconds.unwrap_or(0.0);
@@ -237,7 +237,7 @@ impl<'a> Launches<'a> {
     }
 
     /// The state that a launch committed at the last step, every byte of it verified.
-    fn ended_in(&self, prepared: &Prepared, sealed: &Sealed) -> Result<SavedState, Halt> {
+    fn ended_in(&self, prepared: &Prepared, sealed: &SealedAttempt) -> Result<SavedState, Halt> {
         let Some(info) = self.committed(prepared, self.request.steps)? else {
             return Err(not_proved(self.shortfall(sealed)));
         };
@@ -259,7 +259,7 @@ impl<'a> Launches<'a> {
     }
 
     /// Why nothing was committed at the last step.
-    fn shortfall(&self, sealed: &Sealed) -> String {
+    fn shortfall(&self, sealed: &SealedAttempt) -> String {
         let (row, steps) = (&sealed.row, self.request.steps);
         let failed = row.termination_reason.is_none_or(|reason| !reason.is_success());
         let last = row.last_step.map_or("no step".into(), |step| format!("step {step}"));
@@ -313,7 +313,7 @@ fn went_on(row: &AttemptRow, half: Step) -> Result<(), Halt> {
 }
 
 /// `ended as `code_error` (…)`.
-fn ending(sealed: &Sealed) -> String {
+fn ending(sealed: &SealedAttempt) -> String {
     let reason = sealed.row.termination_reason.unwrap_or(TerminationReason::Unknown);
     if reason.is_success() {
         return "ended by itself".into();

@@ -11,7 +11,7 @@ mod record;
 
 use std::collections::BTreeMap;
 
-use crate::evaluation::evaluate::{Asked, try_evaluator};
+use crate::evaluation::evaluate::{EvaluationRequest, try_evaluator};
 use crate::training::start::read_start;
 use trackway_api::runs::rehearsal::{RehearsalLaunch, RehearsalPart, RehearsalReport};
 pub use trackway_core::LaunchKind;
@@ -22,7 +22,7 @@ use trackway_engine::Context;
 use trackway_engine::budgets::policy_of;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{NotesOnly, Reporter};
-use trackway_engine::run::seal::Sealed;
+use trackway_engine::run::seal::SealedAttempt;
 use trackway_engine::run::{Prepared, Rehearsal, RunSource, Start, begin, rehearse as launch};
 use trackway_formats::Variable;
 use trackway_formats::runfile::PreflightSection;
@@ -163,7 +163,7 @@ pub(crate) fn rehearse_start(
         evaluator_run_id: None,
     };
     let (row, learned) = launches.learn()?;
-    let goes_on = learned.ending.in_order && learned.facts.sdk.is_some();
+    let continues = learned.ending.in_order && learned.facts.sdk.is_some();
     let mut evidence = RehearsalEvidence {
         kind,
         batch_count: settings.batch_count,
@@ -175,8 +175,8 @@ pub(crate) fn rehearse_start(
         target_share: settings.target_share,
         target_loss: settings.target_loss,
     };
-    evidence.cut_short = goes_on && judge(&evidence).verdict == Verdict::Block;
-    if goes_on && !evidence.cut_short {
+    evidence.cut_short = continues && judge(&evidence).verdict == Verdict::Block;
+    if continues && !evidence.cut_short {
         if settings.resume {
             evidence.resumed = launches.resume(&row)?;
         }
@@ -195,7 +195,7 @@ fn answer(
     evidence: &RehearsalEvidence,
     settings: &RehearsalSettings,
     cancel: &Cancel,
-    done: &[Done],
+    done: &[FinishedLaunch],
 ) -> CheckResult {
     let name = check_name(evidence.kind);
     if cancel.stop_requests() > 0 {
@@ -226,10 +226,10 @@ fn report(
     prepared: &Prepared,
     result: CheckResult,
     evidence: &RehearsalEvidence,
-    done: &[Done],
+    done: &[FinishedLaunch],
 ) -> RehearsalReport {
     let rows = || done.iter().map(|done| &done.row);
-    let launches = done.iter().map(|Done { part, row, set }| {
+    let launches = done.iter().map(|FinishedLaunch { part, row, set }| {
         with_fields_of!(
             RehearsalLaunch,
             &row,
@@ -251,7 +251,7 @@ fn report(
 }
 
 /// A launch that was made.
-struct Done {
+struct FinishedLaunch {
     part: RehearsalPart,
     row: AttemptRow,
     /// Variables of the retry plan.
@@ -264,7 +264,7 @@ struct Launches<'a> {
     settings: &'a RehearsalSettings,
     prepared: &'a Prepared,
     reporter: &'a NotesOnly<'a>,
-    done: Vec<Done>,
+    done: Vec<FinishedLaunch>,
     /// Entries of the retry plan, since the script ran out of memory without them.
     tried: Vec<TriedEntry>,
     evaluator_run_id: Option<RunId>,
@@ -279,8 +279,8 @@ impl Launches<'_> {
         let mut sealed = self.launch(RehearsalPart::Learns, None, environment.clone())?;
         loop {
             let evidence = self.evidence(&sealed);
-            let goes_on = evidence.facts.sdk.is_some() && self.context.request.cancel.stop_requests() == 0;
-            let reason = sealed.row.termination_reason.filter(|_| goes_on);
+            let continues = evidence.facts.sdk.is_some() && self.context.request.cancel.stop_requests() == 0;
+            let reason = sealed.row.termination_reason.filter(|_| continues);
             let Some(entry) = reason.and_then(|reason| next_entry(&policy, reason, &self.tried)) else {
                 return Ok((sealed.row, evidence));
             };
@@ -316,12 +316,12 @@ impl Launches<'_> {
         let Some(step) = committed.filter(|_| self.context.request.cancel.stop_requests() == 0) else {
             return Ok(None);
         };
-        let Some(asked) = Asked::of(&self.prepared.job) else { return Ok(None) };
+        let Some(asked) = EvaluationRequest::of(&self.prepared.job) else { return Ok(None) };
         self.reporter.note(format!("rehearsal: evaluating the checkpoint of step {step}"));
         let seconds = self.settings.timeout_seconds;
         let tried = try_evaluator(self.context, &asked, self.prepared, step, seconds, self.reporter)?;
         let (part, set) = (RehearsalPart::Evaluates, BTreeMap::new());
-        self.done.push(Done { part, row: tried.launch, set });
+        self.done.push(FinishedLaunch { part, row: tried.launch, set });
         self.evaluator_run_id = Some(tried.run_id);
         Ok(Some(tried.trial))
     }
@@ -354,7 +354,7 @@ impl Launches<'_> {
         part: RehearsalPart,
         previous: Option<&AttemptRow>,
         environment: BTreeMap<String, String>,
-    ) -> Result<Sealed, AppError> {
+    ) -> Result<SealedAttempt, AppError> {
         let in_force = self.tried.last().map(|entry| entry.in_force.clone()).unwrap_or_default();
         let rehearsal = Rehearsal {
             environment: environment.into_iter().map(|(name, value)| (name, value.into())).collect(),
@@ -364,11 +364,11 @@ impl Launches<'_> {
             ..Rehearsal::default()
         };
         let sealed = launch(self.context, self.prepared, previous, &rehearsal, self.reporter)?;
-        self.done.push(Done { part, row: sealed.row.clone(), set: in_force.set });
+        self.done.push(FinishedLaunch { part, row: sealed.row.clone(), set: in_force.set });
         Ok(sealed)
     }
 
-    fn evidence(&self, sealed: &Sealed) -> LaunchEvidence {
+    fn evidence(&self, sealed: &SealedAttempt) -> LaunchEvidence {
         let row = &sealed.row;
         let files = self.context.home.layout.attempt(row.attempt_id);
         let reason = row.termination_reason.unwrap_or(TerminationReason::Unknown);

@@ -8,8 +8,8 @@ use trackway_api::runs::explain::{Change, InputKind, LineCount};
 use trackway_core::text::first_quoted;
 use trackway_engine::capture::{Git, PatchedFile, Untracked, both, is_of_output, patched_files, states};
 
-use super::{Difference, Kept, NAMED_MAX, have_folders, short};
-use crate::inputs::Captured;
+use super::{ContentSource, Difference, NAMED_MAX, have_folders, short};
+use crate::inputs::CapturedInputs;
 use crate::inputs::configuration::settings;
 use crate::inputs::lines::line_difference;
 
@@ -55,7 +55,10 @@ fn with_few_lines(files: &[(String, Option<LineCount>)]) -> Vec<&str> {
 }
 
 /// The files that may be tracked in one of the two states and not in the other, by path from the root; `None`: not known.
-pub(super) fn changed_in_git((then, now): (&Git, &Git), kept: &dyn Kept) -> Option<BTreeSet<String>> {
+pub(super) fn changed_in_git(
+    (then, now): (&Git, &Git),
+    kept: &dyn ContentSource,
+) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     if then.commit != now.commit {
         let root = now.root.as_deref()?;
@@ -86,9 +89,9 @@ impl Difference {
     /// The commits and what is not committed. `compared`: files that were compared by themselves.
     pub(super) fn code(
         &mut self,
-        (then, now): (&Captured, &Captured),
+        (then, now): (&CapturedInputs, &CapturedInputs),
         compared: &BTreeSet<PathBuf>,
-        kept: &dyn Kept,
+        kept: &dyn ContentSource,
     ) {
         let has_folders = have_folders(then, now);
         let captures = [&then.capture, &now.capture];
@@ -129,6 +132,11 @@ impl Difference {
                         self.not_known(InputKind::Code, format!("what changed between the commits: {why}"))
                     }
                 }
+            } else {
+                self.not_known(
+                    InputKind::Code,
+                    "what changed in the repository: only one of the two has a commit",
+                );
             }
         }
         for git in [then, now] {
@@ -151,7 +159,7 @@ impl Difference {
         &mut self,
         (then, now): (&Git, &Git),
         is_compared: &dyn Fn(&Git, &str) -> bool,
-        kept: &dyn Kept,
+        kept: &dyn ContentSource,
     ) {
         let files_of = |git: &Git| -> Option<BTreeMap<String, PatchedFile>> {
             let Some(blake3) = &git.dirty_diff_blake3 else { return Some(BTreeMap::new()) };
@@ -224,7 +232,7 @@ impl Difference {
         name: &str,
         (then, now): (Option<&Untracked>, Option<&Untracked>),
         texts: &dyn Fn() -> Option<(String, String)>,
-        kept: &dyn Kept,
+        kept: &dyn ContentSource,
     ) {
         let blake3 = |file: Option<&Untracked>| file.map(|file| file.blake3.clone());
         if blake3(then) == blake3(now) {

@@ -10,24 +10,25 @@ use trackway_core::text::{counted, first_quoted};
 use trackway_engine::capture::{FolderFile, Git, both, is_of_output, is_python, is_same_code, may_be_listed};
 
 use super::code::changed_in_git;
-use super::{Difference, Kept, NAMED_MAX, have_folders, short, without_parents};
+use super::{ContentSource, Difference, NAMED_MAX, have_folders, short, without_parents};
 use crate::inputs::configuration::settings;
 use crate::inputs::lines::line_difference;
-use crate::inputs::{Captured, Inputs};
+use crate::inputs::{CapturedInputs, Inputs};
 
 impl Difference {
     /// The script and the files that the commands name. Returns their paths.
     pub(super) fn files(
         &mut self,
-        (before, then): (&Inputs, &Captured),
-        (after, now): (&Inputs, &Captured),
-        kept: &dyn Kept,
+        (before, then): (&Inputs, &CapturedInputs),
+        (after, now): (&Inputs, &CapturedInputs),
+        kept: &dyn ContentSource,
     ) -> BTreeSet<PathBuf> {
         let with_folder = have_folders(then, now);
         let unsure = self.not_captured([then, now], &after.working_directory, kept);
         let sides = Sides::of(before, after, with_folder);
         let (then_files, now_files) = (sides.versions(before, then), sides.versions(after, now));
         let mut not_compared: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut data_of_one: Vec<String> = Vec::new();
         let gits = (&then.capture.git, &now.capture.git);
         let in_git: OnceCell<Option<BTreeSet<String>>> = OnceCell::new();
         for (name, then_file, now_file) in both(&then_files, &now_files) {
@@ -48,6 +49,10 @@ impl Difference {
                     if one.is_output(kept) || one.is_untracked_in(other_git) {
                         continue;
                     }
+                    if sides.is_data(one, name) {
+                        data_of_one.push(name.to_owned());
+                        continue;
+                    }
                     let in_git = || in_git.get_or_init(|| changed_in_git(gits, kept)).as_ref();
                     if !sides.is_known_absent(one, name, other) || one.may_be_tracked(gits.1, in_git) {
                         // Git may know more of it.
@@ -61,6 +66,7 @@ impl Difference {
                 }
             }
         }
+        self.data_of_one(&data_of_one);
         if then.capture.script.is_none() && now.capture.script.is_none() {
             self.not_known(
                 InputKind::Script,
@@ -77,13 +83,25 @@ impl Difference {
             .collect()
     }
 
+    /// Says of these names that only one of the attempts has them as data.
+    fn data_of_one(&mut self, names: &[String]) {
+        if names.is_empty() {
+            return;
+        }
+        let named = first_quoted(names, NAMED_MAX);
+        self.not_known(
+            InputKind::File,
+            format!("what changed in {named}: only one of the two has it as data"),
+        );
+    }
+
     /// Says what of the files beside the scripts is not known. Returns those of which that is said: nothing is known of
     /// their bytes at the launch.
     fn not_captured(
         &mut self,
-        captured: [&Captured; 2],
+        captured: [&CapturedInputs; 2],
         working_directory: &Path,
-        kept: &dyn Kept,
+        kept: &dyn ContentSource,
     ) -> BTreeSet<PathBuf> {
         let incomplete: BTreeSet<&String> =
             captured.iter().filter_map(|one| one.capture.incomplete.as_ref()).collect();
@@ -107,7 +125,7 @@ impl Difference {
         unsure.iter().map(|path| without_parents(path)).collect()
     }
 
-    fn file(&mut self, name: &str, then: &FileVersion, now: &FileVersion, kept: &dyn Kept) {
+    fn file(&mut self, name: &str, then: &FileVersion, now: &FileVersion, kept: &dyn ContentSource) {
         let (Some(then_blake3), Some(now_blake3)) = (&then.blake3, &now.blake3) else {
             if then.is_untouched(now) {
                 return;
@@ -202,7 +220,7 @@ impl FileVersion {
     }
 
     /// Whether an attempt may have written it; of what the command names, one of the same script: it may be read too.
-    fn is_output(&self, kept: &dyn Kept) -> bool {
+    fn is_output(&self, kept: &dyn ContentSource) -> bool {
         self.modified_at.is_some_and(|at| match self.of_folder {
             Some(_) => kept.times().has(at),
             None => kept.times().has_of_script(at),
@@ -254,6 +272,8 @@ struct Sides {
     bases: [PathBuf; 2],
     /// The names and the paths of their run files, which are compared by their settings.
     run_files: BTreeSet<PathBuf>,
+    /// The names and the paths of the files of their data.
+    data: BTreeSet<PathBuf>,
     with_folder: bool,
     /// Whether both looked for the same names.
     is_same_command: bool,
@@ -270,17 +290,28 @@ impl Sides {
         };
         let command = |inputs: &Inputs| inputs.config.pointer("/run/command").cloned();
         let is_same_command = own == bases && command(before) == command(after);
-        let run_files = [(before, &bases[0]), (after, &bases[1])].into_iter().flat_map(|(inputs, base)| {
-            let path = inputs.run_file.as_deref().map(without_parents);
-            let name = path.as_ref().and_then(|path| path.strip_prefix(base).ok()).map(Path::to_owned);
-            [path, name].into_iter().flatten()
-        });
-        Self { run_files: run_files.collect(), bases, with_folder, is_same_command }
+        let mut run_files = BTreeSet::new();
+        let mut data = BTreeSet::new();
+        for (inputs, base) in [(before, &bases[0]), (after, &bases[1])] {
+            let path_and_name = |path: PathBuf| {
+                let path = without_parents(&path);
+                let name = path.strip_prefix(base).ok().map(Path::to_owned);
+                [Some(path), name].into_iter().flatten()
+            };
+            run_files.extend(inputs.run_file.clone().into_iter().flat_map(path_and_name));
+            data.extend(inputs.data_paths().flat_map(path_and_name));
+        }
+        Self { run_files, data, bases, with_folder, is_same_command }
     }
 
     fn base_of(&self, inputs: &Inputs) -> &Path {
         let own = without_parents(&inputs.working_directory);
         self.bases.iter().find(|base| own.starts_with(base)).map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// Whether a file that only one of the two has beside its data is data of the other one.
+    fn is_data(&self, one: &FileVersion, name: &str) -> bool {
+        self.data.contains(&one.path) || self.data.contains(Path::new(name))
     }
 
     /// Whether a file that only one of the two has is known to have been absent at the launch of the other: its command
@@ -289,7 +320,7 @@ impl Sides {
         &self,
         one: &FileVersion,
         name: &str,
-        (inputs, captured): (&Inputs, &Captured),
+        (inputs, captured): (&Inputs, &CapturedInputs),
     ) -> bool {
         if one.of_folder.is_none() && self.is_same_command {
             return true;
@@ -317,7 +348,7 @@ impl Sides {
 
     /// The script, the files that a command names and, `with_folder`, those of its folders, without those of its data
     /// and the run files, by their paths from the base.
-    fn versions(&self, inputs: &Inputs, captured: &Captured) -> BTreeMap<String, FileVersion> {
+    fn versions(&self, inputs: &Inputs, captured: &CapturedInputs) -> BTreeMap<String, FileVersion> {
         let version = |kind, path: &Path, blake3: &Option<String>| FileVersion {
             kind,
             path: path.to_owned(),

@@ -13,7 +13,7 @@ use trackway_engine::capture::{EnvironmentLock, PatchedFile, both, given_leaves,
 use trackway_engine::run::RunTimes;
 use trackway_engine::run::variables::may_change_training;
 
-use super::{Captured, DataSet, HASHED, Inputs};
+use super::{CapturedInputs, DataSet, HASHED, Inputs};
 
 /// What replaces a secret in what is stored.
 const REDACTED: &str = "[redacted";
@@ -21,7 +21,7 @@ const REDACTED: &str = "[redacted";
 const NAMED_MAX: usize = 6;
 
 /// The bytes that are kept of what was hashed.
-pub(super) trait Kept {
+pub(super) trait ContentSource {
     /// The text of a file by its BLAKE3; `None`: it is not kept, or no text.
     fn file(&self, blake3: &str) -> Option<String>;
     /// The uncommitted changes of tracked files by the BLAKE3 of all changes; `None`: they are not kept.
@@ -59,7 +59,7 @@ pub(super) struct Difference {
 }
 
 /// What `after` has that `before` had not, and the other way round.
-pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn Kept) -> Difference {
+pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn ContentSource) -> Difference {
     let mut found = Difference::default();
     match (&before.captured, &after.captured) {
         (Ok(then), Ok(now)) => {
@@ -101,7 +101,7 @@ pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn Kept) -> Di
 
 /// What no comparison sees. It is said where nothing else is missing: a script may read such files, so that no difference is never all that
 /// can be said.
-fn not_looked_at((then, now): (&Captured, &Captured), working_directory: &Path) -> String {
+fn not_looked_at((then, now): (&CapturedInputs, &CapturedInputs), working_directory: &Path) -> String {
     let outside = python_folders_outside(now, working_directory);
     let named: Vec<String> = outside.iter().map(|folder| format!("`{}`", folder.display())).collect();
     let named = if named.is_empty() { String::new() } else { format!(" (PYTHONPATH: {})", named.join(", ")) };
@@ -117,7 +117,7 @@ fn not_looked_at((then, now): (&Captured, &Captured), working_directory: &Path) 
 }
 
 /// Whether the files that git does not compare are known of both, and are those of the same tree.
-fn have_folders(then: &Captured, now: &Captured) -> bool {
+fn have_folders(then: &CapturedInputs, now: &CapturedInputs) -> bool {
     let (then, now) = (&then.capture, &now.capture);
     then.folder.is_some() && now.folder.is_some() && then.git.root == now.git.root
 }
@@ -128,7 +128,7 @@ fn written_meanwhile(files: &[String]) -> String {
 }
 
 /// The folders of PYTHONPATH that are not in the repository.
-fn python_folders_outside(now: &Captured, working_directory: &Path) -> Vec<PathBuf> {
+fn python_folders_outside(now: &CapturedInputs, working_directory: &Path) -> Vec<PathBuf> {
     let listed = now.variables.get("PYTHONPATH").filter(|value| !value.starts_with(HASHED));
     // A root is named without links: where the working directory is named through one, nothing can be said of a path.
     let root = now.capture.git.root.as_deref().filter(|root| working_directory.starts_with(root));

@@ -11,9 +11,9 @@ use super::code::patched;
 use super::*;
 use crate::inputs::DataFile;
 
-struct Nothing;
+struct NoContent;
 
-impl Kept for Nothing {
+impl ContentSource for NoContent {
     fn file(&self, _: &str) -> Option<String> {
         None
     }
@@ -41,6 +41,35 @@ impl Kept for Nothing {
 
     fn untracked(&self, blake3: &str, path: &str) -> Option<String> {
         (path == "c.txt").then(|| format!("lr={blake3}\n"))
+    }
+}
+
+/// Knows the files that differ between any two commits, and nothing else.
+struct Between(&'static [&'static str]);
+
+impl ContentSource for Between {
+    fn file(&self, blake3: &str) -> Option<String> {
+        NoContent.file(blake3)
+    }
+
+    fn patch(&self, blake3: &str) -> Option<Vec<u8>> {
+        NoContent.patch(blake3)
+    }
+
+    fn between(&self, _: &str, _: &str, _: &str) -> Result<Vec<(String, Option<LineCount>)>, String> {
+        Ok(self.0.iter().map(|path| ((*path).to_owned(), None)).collect())
+    }
+
+    fn patch_between(&self, _: &str, _: &str, _: &str, _: &[&str]) -> BTreeMap<String, PatchedFile> {
+        BTreeMap::new()
+    }
+
+    fn times(&self) -> &RunTimes {
+        NoContent.times()
+    }
+
+    fn untracked(&self, blake3: &str, path: &str) -> Option<String> {
+        NoContent.untracked(blake3, path)
     }
 }
 
@@ -81,7 +110,7 @@ fn a_lost_list_of_files_is_not_an_empty_one() {
     let known = DataSet { file_count: 1, files: BTreeMap::from([("d.csv".to_owned(), file)]), ..set(6, "b") };
     for (before, after) in [(lost.clone(), known.clone()), (known, lost)] {
         let (before, after) = (inputs(json!({}), Ok(vec![before])), inputs(json!({}), Ok(vec![after])));
-        let found = difference(&before, &after, &Nothing);
+        let found = difference(&before, &after, &NoContent);
         let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
         assert_eq!(changes.len(), 1, "{changes:?}");
         assert!(changes[0].contains("in 3 files") && changes[0].contains("in 1 file,"), "{changes:?}");
@@ -96,7 +125,7 @@ fn what_is_not_known_is_named() {
     let config = |lr: &str| json!({ "run": { "environment": { "LR": lr, "KEY": "[redacted:named]" } } });
     let (before, after) =
         (inputs(config("1"), Ok(vec![set(4, "a")])), inputs(config("2"), Ok(vec![set(6, "b")])));
-    let found = difference(&before, &after, &Nothing);
+    let found = difference(&before, &after, &NoContent);
     let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
     assert_eq!(changes[0], "run.environment.LR: \"1\" → \"2\"");
     assert!(changes[1].starts_with("train: 4 rows, ") && changes[1].contains("6 rows"), "{changes:?}");
@@ -109,7 +138,7 @@ fn what_is_not_known_is_named() {
         ]
     );
     let lost = inputs(config("1"), Err("only its hash is known".into()));
-    let found = difference(&before, &lost, &Nothing);
+    let found = difference(&before, &lost, &NoContent);
     assert!(found.changes.is_empty());
     assert!(found.unknown.iter().any(|it| it.why == "what changed in the data: only its hash is known"));
 }
@@ -164,7 +193,7 @@ fn what_no_comparison_sees_is_said() {
 }
 
 /// What was captured of a command without a script.
-fn captured(git: Git, folder: Option<Folder>) -> Captured {
+fn captured(git: Git, folder: Option<Folder>) -> CapturedInputs {
     let capture = Capture {
         git,
         script: None,
@@ -178,7 +207,7 @@ fn captured(git: Git, folder: Option<Folder>) -> Captured {
         owner_default: None,
         incomplete: None,
     };
-    Captured { capture, variables: BTreeMap::new() }
+    CapturedInputs { capture, variables: BTreeMap::new() }
 }
 
 /// Proves that files which the command does not name are compared: a table by its columns and lines, another file by
@@ -224,7 +253,7 @@ fn the_files_of_the_folder_are_compared() {
         file("out.txt", "1", 5),
         file("state.json", "2", 5),
     ]);
-    let found = difference(&before, &after, &Nothing);
+    let found = difference(&before, &after, &NoContent);
     let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
     assert_eq!(
         changes,
@@ -243,7 +272,7 @@ fn the_files_of_the_folder_are_compared() {
     assert!(unknown.contains(&output), "{unknown:?}");
     let mut older = before.clone();
     older.captured = Ok(captured(Git::default(), None));
-    assert!(difference(&older, &after, &Nothing).changes.is_empty());
+    assert!(difference(&older, &after, &NoContent).changes.is_empty());
 }
 
 /// Proves that nothing is claimed of a file that was written while an attempt began, that it is named also where an
@@ -267,7 +296,7 @@ fn what_changes_at_a_launch_is_not_known() {
     };
     let before = of(vec![file("a.toml", Some("1"), 1), file("m.txt", Some("1"), 5)], &[]);
     let after = of(vec![file("a.toml", None, 1), file("m.txt", None, 5)], &["a.toml", "m.txt"]);
-    let found = difference(&before, &after, &Nothing);
+    let found = difference(&before, &after, &NoContent);
     let unknown =
         |found: &Difference| -> Vec<String> { found.unknown.iter().map(|it| it.why.clone()).collect() };
     assert!(found.changes.is_empty());
@@ -279,7 +308,7 @@ fn what_changes_at_a_launch_is_not_known() {
     let mut capture = captured(Git::default(), None);
     capture.capture.incomplete = Some("the rest".into());
     cut.captured = Ok(capture);
-    let found = difference(&before, &cut, &Nothing);
+    let found = difference(&before, &cut, &NoContent);
     assert!(found.changes.is_empty() && unknown(&found).contains(&"the rest".to_owned()));
 }
 
@@ -307,7 +336,7 @@ fn what_a_run_wrote_is_no_change_in_a_repository() {
     let new = [("log", 5), ("m.py", 5), ("metrics.json", 5), ("new.yaml", 6), ("c.yaml", 6)];
     let now = git("2", new.map(|(path, modified)| file(path, "2", modified)).into());
     let mut found = Difference::default();
-    found.uncommitted((&then, &now), &|_, _| false, &Nothing);
+    found.uncommitted((&then, &now), &|_, _| false, &NoContent);
     let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
     assert_eq!(
         changes,
@@ -354,7 +383,7 @@ fn what_the_output_went_to_is_no_change() {
     let then = [("c.txt", "1"), ("bad.txt", "1")];
     let now = [("c.txt", "2"), ("bad.txt", "2"), ("good.txt", "1"), ("earlier.txt", "1")];
     for (root, expected) in [(Some("/w"), "c.txt: lr: 1 → 2"), (None, "c.txt: 1 → 2")] {
-        let found = difference(&of(root, &then, "good.txt"), &of(root, &now, "bad.txt"), &Nothing);
+        let found = difference(&of(root, &then, "good.txt"), &of(root, &now, "bad.txt"), &NoContent);
         let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
         assert_eq!(changes, [expected], "{root:?}");
         assert!(found.outputs.is_empty());
@@ -375,12 +404,17 @@ fn code_whose_bytes_are_gone_has_changed() {
     let compared = |then: &Git, now: &Git| {
         let mut found = Difference::default();
         let of = |git: &Git| captured(git.clone(), None);
-        found.code((&of(then), &of(now)), &BTreeSet::new(), &Nothing);
+        found.code((&of(then), &of(now)), &BTreeSet::new(), &NoContent);
         let unknown: Vec<String> = found.unknown.into_iter().map(|it| it.why).collect();
         (found.changes.len(), unknown)
     };
     assert_eq!(compared(&git("a", None), &git("a", None)), (0, vec![]));
     assert_eq!(compared(&git("a", Some("x")), &git("a", Some("x"))), (0, vec![]));
+    let without_commit = Git { commit: None, ..git("a", None) };
+    let unknown = vec!["what changed in the repository: only one of the two has a commit".to_owned()];
+    for (then, now) in [(&without_commit, &git("a", None)), (&git("a", None), &without_commit)] {
+        assert_eq!(compared(then, now), (1, unknown.clone()));
+    }
     let (count, unknown) = compared(&git("a", None), &git("b", Some("x")));
     assert_eq!(count, 1);
     assert_eq!(
@@ -426,13 +460,13 @@ fn run_files_neither_come_nor_go() {
     };
     let before = of("q.toml", &["new.toml", "gone.toml"]);
     let after = of("new.toml", &["q.toml"]);
-    assert_eq!(sentences(&difference(&before, &after, &Nothing)), ["gone.toml: 1 → (absent)"]);
+    assert_eq!(sentences(&difference(&before, &after, &NoContent)), ["gone.toml: 1 → (absent)"]);
     let mut copy = after.clone();
     copy.working_directory = "/copy".into();
     copy.run_file = Some("/copy/new.toml".into());
     let files = vec![FolderFile { path: "/copy/q.toml".into(), ..listed("q.toml", "1") }];
     copy.captured = Ok(captured(Git::default(), Some(Folder { files, ..Folder::default() })));
-    assert_eq!(sentences(&difference(&before, &copy, &Nothing)), ["gone.toml: 1 → (absent)"]);
+    assert_eq!(sentences(&difference(&before, &copy, &NoContent)), ["gone.toml: 1 → (absent)"]);
 }
 
 /// Proves that a file is not called absent where one side did not look: in another folder, in one that it left out, or
@@ -445,11 +479,11 @@ fn what_one_side_did_not_look_at_is_not_absent() {
     below.working_directory = "/w/sub".into();
     let files = vec![listed("sub/b.yaml", "1")];
     below.captured = Ok(captured(Git::default(), Some(Folder { files, ..Folder::default() })));
-    assert_eq!(sentences(&difference(&whole, &below, &Nothing)), ["sub/c.yaml: 1 → (absent)"]);
-    assert_eq!(sentences(&difference(&below, &whole, &Nothing)), ["sub/c.yaml: (absent) → 1"]);
+    assert_eq!(sentences(&difference(&whole, &below, &NoContent)), ["sub/c.yaml: 1 → (absent)"]);
+    assert_eq!(sentences(&difference(&below, &whole, &NoContent)), ["sub/c.yaml: (absent) → 1"]);
     let left_out = vec![PathBuf::from("/w/sub")];
     let cut = launched("q.toml", Git::default(), Folder { left_out, ..Folder::default() });
-    assert_eq!(sentences(&difference(&whole, &cut, &Nothing)), ["a.yaml: 1 → (absent)"]);
+    assert_eq!(sentences(&difference(&whole, &cut, &NoContent)), ["a.yaml: 1 → (absent)"]);
     let mut naming = launched("q.toml", Git::default(), Folder::default());
     let named = |path: &str| NamedFile {
         path: path.into(),
@@ -461,12 +495,12 @@ fn what_one_side_did_not_look_at_is_not_absent() {
     captured.capture.named_files = ["/etc/x.csv", "/w/m.pt", "/w/n.csv"].map(named).into();
     naming.config = json!({ "run": { "command": ["./t", "/etc/x.csv", "m.pt", "n.csv"] } });
     let empty = launched("q.toml", Git::default(), Folder::default());
-    let found = difference(&empty, &naming, &Nothing);
+    let found = difference(&empty, &naming, &NoContent);
     let of_files: Vec<&Change> = found.changes.iter().filter(|it| it.kind == InputKind::File).collect();
     assert_eq!(of_files.len(), 1, "{of_files:?}");
     assert_eq!(of_files[0].sentence(), "n.csv: (absent) → 1");
     let same = Inputs { config: naming.config.clone(), ..empty };
-    assert_eq!(difference(&same, &naming, &Nothing).changes.len(), 3, "both commands looked for them");
+    assert_eq!(difference(&same, &naming, &NoContent).changes.len(), 3, "both commands looked for them");
 }
 
 /// Proves that a script and a file that git tracks are not absent where another command does not name them, and that
@@ -491,17 +525,51 @@ fn what_git_has_is_not_absent() {
         found.config = json!({ "run": { "command": ["python", script] } });
         found
     };
-    let found = difference(&of("a.py"), &of("b.py"), &Nothing);
+    let found = difference(&of("a.py"), &of("b.py"), &NoContent);
     assert!(found.changes.iter().all(|it| it.kind == InputKind::Setting), "{:?}", sentences(&found));
     let mut found = Difference::default();
     let (then, now) = (git("1", &["k.pt", "o.pt"]), git("2", &[".gitignore", "o.pt"]));
-    found.uncommitted((&then, &now), &|_, _| false, &Nothing);
+    found.uncommitted((&then, &now), &|_, _| false, &NoContent);
     let late: Vec<String> = found.late.iter().map(Change::sentence).collect();
     assert_eq!((sentences(&found), late), (vec![], vec![".gitignore (untracked): (absent) → 1".to_owned()]));
     assert!(found.unknown.iter().any(|it| it.why.contains("`k.pt`")), "{:?}", found.unknown);
     let mut found = Difference::default();
     let committed = Git { commit: Some("b".into()), ..git("2", &[]) };
     let then = Git { commit: Some("a".into()), ..then };
-    found.uncommitted((&then, &committed), &|_, _| false, &Nothing);
-    assert!(found.changes.is_empty(), "{:?}", sentences(&found));
+    found.uncommitted((&then, &committed), &|_, _| false, &Between(&["k.pt"]));
+    assert_eq!(sentences(&found), ["o.pt (untracked): 1 → (absent)"], "`k.pt` was committed");
+    let mut found = Difference::default();
+    found.uncommitted((&then, &committed), &|_, _| false, &NoContent);
+    assert!(found.changes.is_empty(), "either may have been committed: {:?}", sentences(&found));
+}
+
+/// Proves that a file which only one of two attempts has as data is not called absent of that one, under its path and in
+/// another folder, and that this is said.
+#[test]
+fn data_of_one_side_is_not_absent() {
+    let files = vec![listed("a.csv", "1"), listed("b.csv", "1")];
+    let beside = launched("q.toml", Git::default(), Folder { files, ..Folder::default() });
+    let file = DataFile { blake3: "1234".into(), rows: None, size_bytes: 9 };
+    let files = BTreeMap::from([("a.csv".to_owned(), file)]);
+    let set = DataSet { file_count: 1, files, ..set(4, "a") };
+    let declared = |folder: &str| {
+        let mut found = launched("q.toml", Git::default(), Folder::default());
+        found.working_directory = folder.into();
+        found.data_base = folder.into();
+        found.data = Ok(vec![set.clone()]);
+        found
+    };
+    for folder in ["/w", "/copy"] {
+        let declared = declared(folder);
+        for (before, after, change) in
+            [(&beside, &declared, "b.csv: 1 → (absent)"), (&declared, &beside, "b.csv: (absent) → 1")]
+        {
+            let found = difference(before, after, &NoContent);
+            let of_files: Vec<String> =
+                found.changes.iter().filter(|it| it.kind == InputKind::File).map(Change::sentence).collect();
+            assert_eq!(of_files, [change], "{folder}");
+            let why = "what changed in `a.csv`: only one of the two has it as data";
+            assert!(found.unknown.iter().any(|it| it.why == why), "{folder}: {:?}", found.unknown);
+        }
+    }
 }

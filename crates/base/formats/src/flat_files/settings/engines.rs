@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
-use super::{Written, sections};
+use super::{AtLine, sections};
 use crate::flat_files::flat_file::{Mistake, MistakeInside};
 use crate::runfile::{EngineName, LaunchOn, nearest};
 
@@ -24,15 +24,25 @@ pub struct EngineSettings {
     pub gpus: Option<u32>,
 }
 
+/// An engine as a settings file has it, with the lines of its keys, counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineSection {
+    pub settings: EngineSettings,
+    /// None: the name of the engine says its kind.
+    pub kind_line: Option<usize>,
+    /// None: it is not set.
+    pub gpus_line: Option<usize>,
+}
+
 /// The engines of a settings file, each with the line of its section.
 pub(super) fn engines(
     value: &DeValue<'_>,
     line_at: &dyn Fn(usize) -> usize,
-) -> Result<BTreeMap<EngineName, Written<EngineSettings>>, Mistake> {
+) -> Result<BTreeMap<EngineName, AtLine<EngineSection>>, Mistake> {
     let example = "a table for each engine, such as `[engines.workstation]` with `kind = \"local\"`";
     let found = sections(value, example, |name, section| {
-        let (engine, settings) = engine(name, section)?;
-        Ok((engine, Written { value: settings, line: line_at(name.span().start) }))
+        let (engine, section) = engine(name, section, line_at)?;
+        Ok((engine, AtLine { value: section, line: line_at(name.span().start) }))
     })?;
     Ok(found.into_iter().collect())
 }
@@ -40,7 +50,8 @@ pub(super) fn engines(
 fn engine(
     name: &Spanned<DeString<'_>>,
     section: &Spanned<DeValue<'_>>,
-) -> Result<(EngineName, EngineSettings), Vec<MistakeInside>> {
+    line_at: &dyn Fn(usize) -> usize,
+) -> Result<(EngineName, EngineSection), Vec<MistakeInside>> {
     let inside = |span, message, hint| MistakeInside { span, message, hint };
     let engine = name
         .get_ref()
@@ -50,13 +61,13 @@ fn engine(
         let message = format!("`engines.{engine}` must be a table with `{KIND}`");
         return Err(vec![inside(section.span(), message, None)]);
     };
-    let (mut written_kind, mut gpus, mut mistakes) = (None, None, Vec::new());
+    let (mut written_kind, mut gpus, mut gpus_line, mut mistakes) = (None, None, None, Vec::new());
     for (key, value) in keys.iter() {
         let key_name: &str = key.get_ref();
         match key_name {
-            KIND => written_kind = Some(value),
+            KIND => written_kind = Some((key, value)),
             GPUS => match count(value.get_ref()) {
-                Some(count) => gpus = Some(count),
+                Some(count) => (gpus, gpus_line) = (Some(count), Some(line_at(key.span().start))),
                 None => {
                     let message =
                         format!("`engines.{engine}.{GPUS}` must be a whole number from 0 to 4294967295");
@@ -73,9 +84,12 @@ fn engine(
             }
         }
     }
-    let kind = kind(&engine, name, written_kind);
+    let kind = kind(&engine, name, written_kind.map(|(_, value)| value));
+    let kind_line = written_kind.map(|(key, _)| line_at(key.span().start));
     match kind {
-        Ok(kind) if mistakes.is_empty() => Ok((engine, EngineSettings { kind, gpus })),
+        Ok(kind) if mistakes.is_empty() => {
+            Ok((engine, EngineSection { settings: EngineSettings { kind, gpus }, kind_line, gpus_line }))
+        }
         Ok(_) => Err(mistakes),
         Err(mistake) => Err(mistakes.into_iter().chain([mistake]).collect()),
     }
@@ -135,15 +149,17 @@ mod tests {
 
     use super::*;
 
-    /// Proves that engines are read with the lines of their sections, and that an engine with the name of a kind needs no `kind`.
+    /// Proves that engines are read with the lines of their sections and keys, and that an engine with the name of a kind needs no `kind`.
     #[test]
     fn engines_are_read() {
         let text =
             "color = true\n[engines.workstation]\nkind = \"local\"\ngpus = 0\n[engines.local]\ngpus = 2\n";
         let engines = parse(text.as_bytes(), "config.toml").unwrap().engines;
-        let expected = [("local", Some(2), 5), ("workstation", Some(0), 2)].map(|(name, gpus, line)| {
-            let settings = EngineSettings { kind: LaunchOn::Local, gpus };
-            (name.parse().unwrap(), Written { value: settings, line })
+        let expected = [("local", 2, 5, None, 6), ("workstation", 0, 2, Some(3), 4)];
+        let expected = expected.map(|(name, gpus, line, kind_line, gpus_line)| {
+            let settings = EngineSettings { kind: LaunchOn::Local, gpus: Some(gpus) };
+            let value = EngineSection { settings, kind_line, gpus_line: Some(gpus_line) };
+            (name.parse().unwrap(), AtLine { value, line })
         });
         assert_eq!(engines, expected.into());
     }

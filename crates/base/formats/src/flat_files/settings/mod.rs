@@ -12,7 +12,7 @@ use super::flat_file::{FlatFile, Mistake, MistakeInside, count, flag, text};
 use crate::runfile::{EngineName, RunFileError, nearest};
 use crate::runs::queue::QueueName;
 
-pub use engines::EngineSettings;
+pub use engines::{EngineSection, EngineSettings};
 
 /// The name of a settings file.
 pub const SETTINGS_FILE: &str = "config.toml";
@@ -31,7 +31,7 @@ const AT_MOST: &str = "at_most";
 
 /// A value and the line of the file on which it is, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written<T> {
+pub struct AtLine<T> {
     pub value: T,
     pub line: usize,
 }
@@ -40,25 +40,25 @@ pub struct Written<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingsFile {
     /// The folder with Trackway's state, as written.
-    pub home: Option<Written<String>>,
+    pub home: Option<AtLine<String>>,
     /// The ledger, as written: the path of a SQLite file, or a `postgres://` URL.
-    pub ledger: Option<Written<String>>,
+    pub ledger: Option<AtLine<String>>,
     /// Whether a terminal is written to in colours.
-    pub color: Option<Written<bool>>,
+    pub color: Option<AtLine<bool>>,
     /// The most columns of a table that is read.
-    pub columns_max: Option<Written<u32>>,
+    pub columns_max: Option<AtLine<u32>>,
     /// What images and texts that are read at the same time may take in memory, in MiB.
-    pub media_mib_max: Option<Written<u32>>,
+    pub media_mib_max: Option<AtLine<u32>>,
     /// What a page of a Parquet file may take, in MiB.
-    pub page_mib_max: Option<Written<u32>>,
+    pub page_mib_max: Option<AtLine<u32>>,
     /// Whether links that lead out of a data folder are followed.
-    pub follow_links: Option<Written<bool>>,
+    pub follow_links: Option<AtLine<bool>>,
     /// The address that notifications are sent to.
-    pub webhook: Option<Written<String>>,
+    pub webhook: Option<AtLine<String>>,
     /// How many runs of each queue run at once: `[queues.NAME] at_most`.
-    pub queues: BTreeMap<QueueName, Written<u32>>,
+    pub queues: BTreeMap<QueueName, AtLine<u32>>,
     /// What starts attempts, by name: `[engines.NAME]`.
-    pub engines: BTreeMap<EngineName, Written<EngineSettings>>,
+    pub engines: BTreeMap<EngineName, AtLine<EngineSection>>,
 }
 
 /// Reads a settings file. `name` is the file's name in messages.
@@ -80,14 +80,14 @@ pub fn parse(source: &[u8], name: &str) -> Result<SettingsFile, Vec<RunFileError
 impl SettingsFile {
     fn set(&mut self, key: &str, value: &DeValue<'_>, line: usize) -> Result<(), Mistake> {
         match key {
-            "home" => self.home = Some(Written { value: text(value)?, line }),
-            "ledger" => self.ledger = Some(Written { value: text(value)?, line }),
-            "color" => self.color = Some(Written { value: flag(value)?, line }),
-            "columns_max" => self.columns_max = Some(Written { value: count(value)?, line }),
-            "media_mib_max" => self.media_mib_max = Some(Written { value: count(value)?, line }),
-            "page_mib_max" => self.page_mib_max = Some(Written { value: count(value)?, line }),
-            "follow_links" => self.follow_links = Some(Written { value: flag(value)?, line }),
-            "webhook" => self.webhook = Some(Written { value: web_address(value)?, line }),
+            "home" => self.home = Some(AtLine { value: text(value)?, line }),
+            "ledger" => self.ledger = Some(AtLine { value: text(value)?, line }),
+            "color" => self.color = Some(AtLine { value: flag(value)?, line }),
+            "columns_max" => self.columns_max = Some(AtLine { value: count(value)?, line }),
+            "media_mib_max" => self.media_mib_max = Some(AtLine { value: count(value)?, line }),
+            "page_mib_max" => self.page_mib_max = Some(AtLine { value: count(value)?, line }),
+            "follow_links" => self.follow_links = Some(AtLine { value: flag(value)?, line }),
+            "webhook" => self.webhook = Some(AtLine { value: web_address(value)?, line }),
             _ => return Err(Mistake::Key),
         }
         Ok(())
@@ -115,11 +115,11 @@ fn sections<T>(
 fn queues(
     value: &DeValue<'_>,
     line_at: &dyn Fn(usize) -> usize,
-) -> Result<BTreeMap<QueueName, Written<u32>>, Mistake> {
+) -> Result<BTreeMap<QueueName, AtLine<u32>>, Mistake> {
     let example = "a table for each queue, such as `[queues.gpu]` with `at_most = 2`";
     let found = sections(value, example, |name, queue| {
         let (name, value, at) = bound(name, queue)?;
-        Ok((name, Written { value, line: line_at(at) }))
+        Ok((name, AtLine { value, line: line_at(at) }))
     })?;
     Ok(found.into_iter().collect())
 }
@@ -190,20 +190,21 @@ mod tests {
                     media_mib_max = 1\npage_mib_max = 0x10\nfollow_links = true\nwebhook = \"https://h.example/x\"\n\
                     [queues.gpu]\nat_most = 2\n[queues]\nnight = { at_most = 3 }\n[engines.local]\ngpus = 2\n";
         let file = parse(text.as_bytes(), "config.toml").unwrap();
-        let engine = EngineSettings { kind: LaunchOn::Local, gpus: Some(2) };
+        let settings = EngineSettings { kind: LaunchOn::Local, gpus: Some(2) };
+        let engine = EngineSection { settings, kind_line: None, gpus_line: Some(16) };
         let expected = SettingsFile {
-            home: Some(Written { value: "/data".into(), line: 2 }),
-            ledger: Some(Written { value: "postgres://db/t".into(), line: 3 }),
-            color: Some(Written { value: false, line: 4 }),
-            columns_max: Some(Written { value: 20_000, line: 6 }),
-            media_mib_max: Some(Written { value: 1, line: 7 }),
-            page_mib_max: Some(Written { value: 16, line: 8 }),
-            follow_links: Some(Written { value: true, line: 9 }),
-            webhook: Some(Written { value: "https://h.example/x".into(), line: 10 }),
+            home: Some(AtLine { value: "/data".into(), line: 2 }),
+            ledger: Some(AtLine { value: "postgres://db/t".into(), line: 3 }),
+            color: Some(AtLine { value: false, line: 4 }),
+            columns_max: Some(AtLine { value: 20_000, line: 6 }),
+            media_mib_max: Some(AtLine { value: 1, line: 7 }),
+            page_mib_max: Some(AtLine { value: 16, line: 8 }),
+            follow_links: Some(AtLine { value: true, line: 9 }),
+            webhook: Some(AtLine { value: "https://h.example/x".into(), line: 10 }),
             queues: [("gpu", 2, 12), ("night", 3, 14)]
-                .map(|(name, value, line)| (name.parse().unwrap(), Written { value, line }))
+                .map(|(name, value, line)| (name.parse().unwrap(), AtLine { value, line }))
                 .into(),
-            engines: [("local".parse().unwrap(), Written { value: engine, line: 15 })].into(),
+            engines: [("local".parse().unwrap(), AtLine { value: engine, line: 15 })].into(),
         };
         assert_eq!(file, expected);
         let is_there = |key: &&str| text.contains(&format!("{key} = ")) || text.contains(&format!("[{key}"));

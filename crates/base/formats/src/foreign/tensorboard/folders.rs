@@ -28,11 +28,11 @@ const DIGITS: std::ops::RangeInclusive<usize> = 9..=19;
 /// The folders of event files of one run, in the order in which they were found.
 #[derive(Debug, Default)]
 pub struct EventFolders {
-    known: Vec<Known>,
+    known: Vec<EventFolder>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct EventFolder {
     way: Vec<String>,
     /// The way without what is only a time.
     plain: Vec<String>,
@@ -48,7 +48,7 @@ impl EventFolders {
         }
         let plain = without_times(way);
         let prefix = self.new_prefix(way, &plain);
-        self.known.push(Known { way: way.to_vec(), plain, prefix: prefix.clone() });
+        self.known.push(EventFolder { way: way.to_vec(), plain, prefix: prefix.clone() });
         prefix
     }
 
@@ -56,7 +56,7 @@ impl EventFolders {
         let Some(first) = self.known.first() else { return String::new() };
         let alike = || self.known.iter().filter(|known| known.plain == plain);
         let Some(one) = alike().next() else { return self.unique(relative(plain, &first.plain)) };
-        let is_of_session = |known: &Known| known.way.starts_with(way) || way.starts_with(&known.way);
+        let is_of_session = |known: &EventFolder| known.way.starts_with(way) || way.starts_with(&known.way);
         match alike().all(is_of_session) {
             true => one.prefix.clone(),
             false => self.unique(one.prefix.clone()),

@@ -3,12 +3,15 @@
 //! Lines of one form ([`quiet::form_of`]) have the same length, and their numbers the same places. Where in the line the numbers of a
 //! reading were is found out by reading the line again with other digits.
 
+use std::collections::HashMap;
+
+use super::place::{Place, Written};
+use super::plan::{Numbers, Plan};
 use super::quiet::{self, Form};
 use crate::printed::bar::{self, Bar};
 use crate::printed::lexical::commas;
 use crate::printed::lexical::named::{Beside, Named};
 use crate::printed::lexical::prefix;
-use crate::printed::lexical::tokens::{share_of, value_in};
 use crate::printed::tables::{Tables, Taken};
 use crate::printed::{REPEATING, lines, objects, python, read_logged, read_message, text};
 
@@ -41,28 +44,14 @@ struct Number {
     bits: u64,
 }
 
-/// How a number is written.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Written {
-    Whole,
-    Decimal,
-    Share,
-}
-
-/// Where a number is in a line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Place {
-    begin: usize,
-    end: usize,
-    written: Written,
-}
-
 /// The forms, each at the place that its hash names.
 #[derive(Debug, Default)]
 pub(in crate::printed) struct KnownForms {
     forms: Vec<(u64, Known)>,
-    /// How many were learnt.
-    learnt: u32,
+    /// The number of names that are together.
+    numbers: HashMap<Vec<String>, u32>,
+    /// The last number.
+    number: u32,
 }
 
 /// What lines of one form say: all but the numbers is the same.
@@ -70,11 +59,13 @@ pub(in crate::printed) struct KnownForms {
 pub(in crate::printed) struct Learnt {
     /// Of the line that was read last.
     pub reading: Reading,
-    /// Each form has another number.
+    /// Forms with the same names in the same order have the same number.
     pub number: Option<u32>,
     /// What it says is taken as it is.
     pub is_plain: bool,
     places: Vec<Place>,
+    /// How many of its lines are read at once.
+    plan: Option<Plan>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -108,11 +99,16 @@ impl KnownForms {
         }
         if matches!(known, Known::Once) {
             *known = match learn(form, line, is_row) {
-                Some((reading, places)) => {
-                    self.learnt = self.learnt.saturating_add(1);
-                    let number = Some(self.learnt).filter(|number| *number < u32::MAX);
+                Some((mut reading, places)) => {
+                    let number = number_of(reading.values(), &mut self.numbers, &mut self.number);
                     let is_plain = reading.is_plain_line();
-                    Known::Numbers(Box::new(Learnt { reading, number, is_plain, places }))
+                    let runs = quiet::runs_of(line);
+                    let plan = match &reading {
+                        Reading::Values(named) => is_plain && named.surplus == 0,
+                        Reading::Bar(_) => true,
+                    };
+                    let plan = plan.then(|| Plan::of(reading.numbers(), &places, line, &runs)).flatten();
+                    Known::Numbers(Box::new(Learnt { reading, number, is_plain, places, plan }))
                 }
                 None => Known::InFull,
             };
@@ -125,6 +121,34 @@ impl KnownForms {
         });
         is_whole.then_some(&mut **learnt)
     }
+
+    /// How many lines of a form are read at once, what such a line says but for its numbers, and the number of its names.
+    #[inline]
+    pub(super) fn planned(&mut self, hash: u64) -> Option<(&Plan, &mut Reading, u32)> {
+        let (of, known) = self.forms.get_mut(hash as usize % FORMS_MAX)?;
+        let Known::Numbers(learnt) = known else { return None };
+        let Learnt { reading, number: Some(number), plan: Some(plan), .. } = &mut **learnt else {
+            return None;
+        };
+        (*of == hash).then_some((&*plan, reading, *number))
+    }
+}
+
+/// The number of the names of values. Those that come first after a bound have another number than before.
+fn number_of(
+    values: &[(String, f64)],
+    numbers: &mut HashMap<Vec<String>, u32>,
+    last: &mut u32,
+) -> Option<u32> {
+    let names: Vec<String> = values.iter().map(|(name, _)| name.clone()).collect();
+    if numbers.len() >= FORMS_MAX && !numbers.contains_key(&names) {
+        numbers.clear();
+    }
+    let number = *numbers.entry(names).or_insert_with(|| {
+        *last = last.saturating_add(1);
+        *last
+    });
+    Some(number).filter(|number| *number < u32::MAX)
 }
 
 impl Reading {
@@ -151,7 +175,9 @@ impl Reading {
         {
             return None;
         }
-        let message = Some(message).filter(|text| !commas::depends_on_others(text))?;
+        // Its dicts are counted in each line.
+        let has_dicts = python::read_last_dicts(message).is_some();
+        let message = Some(message).filter(|text| !has_dicts && !commas::depends_on_others(text))?;
         let row = Some(message).filter(|_| is_row);
         row.and_then(|row| text::read_below_heading(row, is_item, None))
             .or_else(|| read_message(message, None))
@@ -174,6 +200,13 @@ impl Reading {
         }
     }
 
+    fn values(&self) -> &[(String, f64)] {
+        match self {
+            Self::Values(named) => &named.values,
+            Self::Bar(bar) => &bar.values,
+        }
+    }
+
     /// Whether nothing about it is unusual.
     fn is_plain_line(&self) -> bool {
         let Self::Values(named) = self else { return false };
@@ -183,37 +216,39 @@ impl Reading {
     }
 
     fn each_number(&mut self, visit: &mut dyn FnMut(Slot<'_>)) {
-        let (wholes, part, values) = match self {
-            Self::Values(named) => {
-                let Named { step, epoch, position, total, beside, .. } = named;
-                match beside.as_deref_mut() {
-                    Some(Beside::Head { number, .. } | Beside::Episode { number, .. }) => {
-                        visit(Slot::Whole(number));
-                    }
-                    Some(Beside::Means { done, total, values }) => {
-                        [done, total].into_iter().for_each(|number| visit(Slot::Whole(number)));
-                        values.iter_mut().for_each(|(_, mean)| visit(Slot::Value(mean)));
-                    }
-                    None => {}
+        if let Self::Values(named) = self {
+            match named.beside.as_deref_mut() {
+                Some(Beside::Head { number, .. } | Beside::Episode { number, .. }) => {
+                    visit(Slot::Whole(number));
                 }
-                (
-                    [step.as_mut(), epoch.as_mut(), position.as_mut(), total.as_mut()],
-                    &mut named.part_of_epoch,
-                    &mut named.values,
-                )
+                Some(Beside::Means { done, total, values }) => {
+                    [done, total].into_iter().for_each(|number| visit(Slot::Whole(number)));
+                    values.iter_mut().for_each(|(_, mean)| visit(Slot::Value(mean)));
+                }
+                None => {}
             }
-            Self::Bar(bar) => {
-                let epoch = bar.epoch.as_mut().map(|(epoch, _)| epoch);
-                (
-                    [Some(&mut bar.done), epoch, bar.total.as_mut(), bar.step.as_mut()],
-                    &mut None,
-                    &mut bar.values,
-                )
-            }
-        };
+        }
+        let Numbers { wholes, part_of_epoch, values } = self.numbers();
         wholes.into_iter().flatten().for_each(|number| visit(Slot::Whole(number)));
-        part.iter_mut().for_each(|number| visit(Slot::Value(number)));
+        part_of_epoch.into_iter().for_each(|number| visit(Slot::Value(number)));
         values.iter_mut().for_each(|(_, number)| visit(Slot::Value(number)));
+    }
+
+    /// All but those that are beside a line's values.
+    #[inline]
+    pub(super) fn numbers(&mut self) -> Numbers<'_> {
+        match self {
+            Self::Values(Named { step, epoch, position, total, part_of_epoch, values, .. }) => Numbers {
+                wholes: [step.as_mut(), epoch.as_mut(), position.as_mut(), total.as_mut()],
+                part_of_epoch: part_of_epoch.as_mut(),
+                values,
+            },
+            Self::Bar(Bar { done, epoch, total, step, values, .. }) => Numbers {
+                wholes: [Some(done), epoch.as_mut().map(|(epoch, _)| epoch), total.as_mut(), step.as_mut()],
+                part_of_epoch: None,
+                values,
+            },
+        }
     }
 
     /// Leaves zeros, and nothing that is not used any more.
@@ -245,33 +280,6 @@ impl Place {
 
     fn has(self, number: &Number) -> bool {
         number.is_whole == (self.written == Written::Whole)
-    }
-
-    fn text_in(self, line: &[u8]) -> Option<&str> {
-        std::str::from_utf8(line.get(self.begin..self.end)?).ok()
-    }
-
-    fn whole_in(self, line: &[u8]) -> Option<u64> {
-        let digits = line.get(self.begin..self.end).filter(|_| self.written == Written::Whole)?;
-        digits.iter().try_fold(0_u64, |whole, digit| {
-            let digit = u64::from(digit.wrapping_sub(b'0'));
-            whole.checked_mul(10)?.checked_add(digit).filter(|_| digit < 10)
-        })
-    }
-
-    fn value_in(self, line: &[u8]) -> Option<f64> {
-        match self.written {
-            Written::Whole => None,
-            Written::Decimal => value_in(line.get(self.begin..self.end)?),
-            Written::Share => share_of(self.text_in(line)?),
-        }
-    }
-
-    fn bits_in(self, line: &[u8]) -> Option<u64> {
-        match self.written {
-            Written::Whole => self.whole_in(line),
-            _ => self.value_in(line).map(f64::to_bits),
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The form of a line from a line of the same length before it: a log repeats a few forms, and to compare is cheaper than to make a form.
 
 use super::quiet::{self, Class, Form};
+use crate::printed::{lines, text};
 
 /// Lines of so many lengths are remembered; of lengths with the same remainder the last one that came twice.
 const LENGTHS_MAX: usize = 256;
@@ -22,21 +23,25 @@ struct Last {
 
 /// What all lines of one form have in common.
 #[derive(Debug, Clone)]
-struct Pattern {
+pub(super) struct Pattern {
     /// As it was printed, with the digits of one of them.
     line: Vec<u8>,
     /// All bits are set where a number may have another digit.
     digits: Vec<u8>,
-    numbers: Vec<Number>,
+    pub numbers: Vec<Number>,
+    /// The indentation, in bytes.
+    pub indent: usize,
+    /// They head the best values.
+    pub heads_best: bool,
 }
 
 /// Where a number is, and of which class.
 #[derive(Debug, Clone)]
-struct Number {
-    begin: usize,
-    end: usize,
-    may_lead: bool,
-    class: Class,
+pub(super) struct Number {
+    pub begin: usize,
+    pub end: usize,
+    pub may_lead: bool,
+    pub class: Class,
 }
 
 impl LastForms {
@@ -61,6 +66,14 @@ impl LastForms {
         last.made = form;
         form
     }
+
+    /// The pattern of lines that are like this one but for the digits of numbers, and its form if their classes are the same, too.
+    #[inline]
+    pub(super) fn alike(&self, line: &[u8]) -> Option<(&Pattern, Form)> {
+        let last = self.by_length.get(line.len() % LENGTHS_MAX)?;
+        let (pattern, form) = last.pattern.as_ref()?;
+        (line.len() == pattern.line.len() && !pattern.differs(line)).then_some((pattern, *form))
+    }
 }
 
 impl Pattern {
@@ -73,7 +86,8 @@ impl Pattern {
         };
         let numbers: Vec<Number> = quiet::runs_of(line).into_iter().map(number).collect();
         numbers.iter().for_each(|number| digits[number.begin..number.end].fill(u8::MAX));
-        Self { line: line.to_owned(), digits, numbers }
+        let (indent, heads_best) = (lines::indent_of(line), text::heads_best_values(line));
+        Self { line: line.to_owned(), digits, numbers, indent, heads_best }
     }
 
     /// Whether a line has the form. It does if it differs only in the digits of numbers, and their classes are the same.

@@ -2,4 +2,7 @@
 
 pub(super) mod known;
 pub(super) mod last;
+mod place;
+mod plan;
 pub(super) mod quiet;
+pub(super) mod run;

@@ -2,6 +2,8 @@
 
 pub(super) mod commas;
 pub(super) mod named;
+pub(super) mod named_value;
 pub(super) mod names;
+pub(super) mod part_name;
 pub(super) mod prefix;
 pub(super) mod tokens;

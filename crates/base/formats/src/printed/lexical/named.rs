@@ -1,5 +1,6 @@
 use super::commas::Comma;
 use super::names::{self, Meaning};
+use super::part_name::PartName;
 use super::tokens::Token;
 
 /// What a line names.
@@ -169,6 +170,15 @@ impl Named {
         (self.position, self.total) = (None, None);
         for (name, _) in &mut self.values {
             *name = names::prefixed(part, name);
+        }
+    }
+
+    /// The same of the part that a title names.
+    pub fn take_titled(&mut self, part: Option<PartName>) {
+        let Some(part) = part.filter(|_| !self.values.is_empty()) else { return };
+        (self.position, self.total) = (None, None);
+        for (name, _) in &mut self.values {
+            *name = part.name_of(name);
         }
     }
 

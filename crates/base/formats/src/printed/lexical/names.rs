@@ -113,6 +113,15 @@ static NO_METRICS: Words<35> = Words::new([
 /// Sorted. Numbers in objects that say when they were logged and on what.
 static OF_LOGGING: Words<6> =
     Words::new(["_timestamp", "num_gpus", "time_ms", "timestamp", "total_time", "world_size"]);
+/// Sorted. What the rows of a table of results are named by, in the heading of their names: `model`, `dataset`, `fold`.
+static OF_ROWS: Words<50> = Words::new([
+    "ablation", "algorithm", "approach", "arch", "architecture", "attack", "backbone", "baseline",
+    "benchmark", "category", "checkpoint", "class", "classes", "classifier", "config", "configuration",
+    "corruption", "dataset", "datasets", "domain", "encoder", "env", "environment", "estimator",
+    "experiment", "fold", "group", "label", "labels", "lang", "language", "learner", "method", "methods",
+    "model", "models", "network", "optimizer", "regressor", "scenario", "seed", "setting", "slice", "split",
+    "subset", "system", "task", "tasks", "variant", "view",
+]);
 /// Sorted. Numbers that loggers write beside a message: where it comes from, and when. Loguru has them in `record`.
 static OF_LOGGERS: Words<14> = Words::new([
     "created", "levelno", "line", "line_number", "lineno", "local_rank", "msecs", "pid", "process",
@@ -260,6 +269,16 @@ pub(in crate::printed) fn may_be_metric(name: &str) -> bool {
 pub(in crate::printed) fn may_be_field(name: &str) -> bool {
     let is_of_logger = OF_LOGGERS.has(name.strip_prefix("record/").unwrap_or(name));
     name != LIGHTNING_VERSION && !OF_LOGGING.has(name) && !is_of_logger
+}
+
+/// Whether the heading of the first cells of a table says what its rows are: `model`.
+pub(in crate::printed) fn heads_rows(name: &str) -> bool {
+    OF_ROWS.has(name)
+}
+
+/// Whether the heading of cells says that they have names of measures.
+pub(in crate::printed) fn heads_measures(name: &str) -> bool {
+    matches!(name, "metric" | "metrics" | "measure")
 }
 
 /// Whether a word links others in a sentence and names no value.
@@ -520,6 +539,7 @@ mod tests {
                 && is_found(&STEP_WORDS)
                 && is_found(&OF_COUNTS)
                 && is_found(&STATISTICS)
+                && is_found(&OF_ROWS)
         );
         assert!(!MEASURES.has("") && !MEASURES.has("lost") && !MEASURES.has(&"loss".repeat(20)));
     }

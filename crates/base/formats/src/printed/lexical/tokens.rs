@@ -234,7 +234,7 @@ fn exact_value(text: &[u8]) -> Option<f64> {
 }
 
 /// A power of up to two digits, with or without a sign.
-fn power_of(text: &[u8]) -> Option<i32> {
+pub(in crate::printed) fn power_of(text: &[u8]) -> Option<i32> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (-1, digits),
         [b'+', digits @ ..] => (1, digits),
@@ -245,9 +245,9 @@ fn power_of(text: &[u8]) -> Option<i32> {
 }
 
 /// A double has all whole numbers of so many digits.
-const EXACT_DIGITS_MAX: usize = 15;
+pub(in crate::printed) const EXACT_DIGITS_MAX: usize = 15;
 /// The powers of ten that a double has exactly.
-const EXACT_POWERS: [f64; 23] = [
+pub(in crate::printed) const EXACT_POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
     1e19, 1e20, 1e21, 1e22,
 ];

@@ -7,26 +7,31 @@ mod results;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod titles;
 mod words;
 mod written;
+
+use std::borrow::Cow;
 
 use numbers::{read_number, read_values_before_names};
 use parts::{
     Scope, head_of_results, head_of_scores, heads_training, read_measure_of_parts, repeats_last, whose_line,
 };
 pub(super) use parts::{
-    Title, evaluation_heading, heads_best_values, heads_training_again, is_rule, part_above_rule,
-    part_before, part_heading, part_of_line, title_of,
+    evaluation_heading, heads_best_values, heads_training_again, is_rule, part_before, part_of_line,
 };
 use places::{is_place, is_place_of, names_count_of_steps};
 use results::read_value_before_name;
 pub(super) use shown::heads_settings;
 use shown::{shows_object, shows_settings};
+use titles::head_of_distribution;
+pub(super) use titles::{Title, part_above_rule, part_heading, part_of_distribution, title_of};
 use words::Line;
 
 use super::lexical::commas::{self, Comma};
 use super::lexical::named::{Beside, Named};
 use super::lexical::names::{self, Meaning};
+use super::lexical::part_name::PartName;
 use super::lexical::tokens::{Decimals, Token, tokens_of};
 use super::tools::{is_of_xgboost, read_beginning, read_espnet, read_short_names};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
@@ -76,7 +81,8 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
     if let Some(rest) = printed.strip_prefix("[CV") {
         return read_fit(rest);
     }
-    let printed = undecorated(printed);
+    let printed = without_bold(printed);
+    let printed = undecorated(&printed);
     let small = without_overlaps(printed.to_lowercase());
     let mut tokens = tokens_of(&small);
     let comma = commas::resolve(&mut tokens, known);
@@ -134,7 +140,7 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
         let says_place = |named: &Named| is_before_dict || is_place(named, &tokens);
         return Some(named).filter(|named| named.total_steps.is_some() || says_place(named));
     }
-    name_by_head(&mut named, &tokens);
+    name_by_head(&mut named, printed, &tokens);
     named.may_be_continued = !is_drawn && named.has_place() && named.meaning() == Some(Meaning::Measure);
     Some(named)
 }
@@ -164,7 +170,10 @@ fn read_numbers<'l>(line: &Line<'l>, named: &mut Named, measured: &mut bool) -> 
 }
 
 /// Gives all values the name of what their line is about, by the words that it begins with.
-fn name_by_head(named: &mut Named, tokens: &[Token<'_>]) {
+fn name_by_head(named: &mut Named, printed: &str, tokens: &[Token<'_>]) {
+    if let Some(head) = head_of_distribution(printed) {
+        return name_by_distribution(named, head);
+    }
     if let Some(Beside::Episode { part, .. }) = named.beside.as_deref() {
         let part = *part;
         for (name, _) in &mut named.values {
@@ -199,6 +208,18 @@ fn name_by_head(named: &mut Named, tokens: &[Token<'_>]) {
     if !named.counts_evaluation {
         named.place_means(None);
     }
+}
+
+/// Gives all values the name of the part of the data that their line begins with. Where another part is named behind it,
+/// nothing shows which of them a value is of.
+fn name_by_distribution(named: &mut Named, (part, behind): (PartName, &str)) {
+    let is_between = |letter: char| !letter.is_alphanumeric() && letter != '_';
+    let words = behind.split(is_between).filter(|word| !word.is_empty());
+    if words.skip(1).any(|word| names::part_of_data(word).is_some()) {
+        named.values.clear();
+    }
+    named.take_titled(Some(part));
+    named.place_means(None);
 }
 
 /// Whether a line begins with how far an epoch is, in brackets, and has values with decimals: `[1600/16000] [L1: 12.5]`.
@@ -362,6 +383,24 @@ fn without_overlaps(small: String) -> String {
             false => small,
         }),
         None => small,
+    }
+}
+
+/// A line without the marks of bold words and numbers that Markdown has: `Test accuracy: **0.81**`.
+fn without_bold(printed: &str) -> Cow<'_, str> {
+    const MARK: &str = "**";
+    if memchr::memmem::find(printed.as_bytes(), MARK.as_bytes()).is_none() {
+        return Cow::Borrowed(printed);
+    }
+    let parts: Vec<&str> = printed.split(MARK).collect();
+    let is_bold = |part: &&str| {
+        let ends = |letter: char| letter.is_whitespace() || letter == '*';
+        !part.is_empty() && !part.starts_with(ends) && !part.ends_with(ends)
+    };
+    let is_even = parts.len() % 2 == 1;
+    match is_even && parts.iter().skip(1).step_by(2).all(is_bold) {
+        true => Cow::Owned(parts.concat()),
+        false => Cow::Borrowed(printed),
     }
 }
 

@@ -6,6 +6,7 @@ use super::parts::whose_line;
 use super::places::{is_behind_epoch, is_epoch_in_brackets, is_epoch_of_all, name_before_place};
 use super::results::name_of_result;
 use super::shown::is_estimator;
+use super::titles::with_distribution;
 use super::words::{Line, PHRASE_WORDS_MAX, Words};
 use super::written::{
     TIME_UNITS, Written, changed_to, fraction_of, highest_listed, is_behind_share, is_one_of_so_many,
@@ -44,17 +45,9 @@ pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool
         named.take_value(name, share.unwrap_or(value), "");
         return measure;
     }
+    let written = Written { value, whole, share, of, decimals, is_listed: listed.is_some() };
     let Some(words) = Words::before(tokens, at) else {
-        // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
-        let is_rate = matches!(tokens.get(at + 3), Some(Token::Word(unit)) if unit.ends_with("/s"));
-        if of.is_some() && named.epoch.is_some() && is_epoch_of_all(tokens, at) {
-            named.epoch_counted_from_one |= named.epoch == whole;
-            return false;
-        }
-        if of.is_some() && named.step.is_none() && !is_rate && !is_behind_share(tokens, at) {
-            (named.position, named.total) = (whole, of);
-            named.is_place_in_epoch = is_behind_epoch(tokens, at);
-        }
+        read_progress(tokens, at, &written, named);
         return false;
     };
     if let Some(name) = words.measure_per().filter(|name| name.len() <= NAME_BYTES_MAX) {
@@ -74,61 +67,86 @@ pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool
         return true;
     }
     match names::place_of(&words.words, &words.name) {
-        Some(_) if words.is_listed => {}
-        Some(Place::Step) if listed.is_some() => named.take_step(listed, None),
-        Some(Place::Step) if words.is_after_nan => {}
-        // `(10/500) … Step: 0k`
-        Some(Place::Step) if decimals == Decimals::Scaled && named.position.is_some() => {}
-        // Several lines have it: it is none that begins again.
-        Some(Place::Step) if decimals == Decimals::Scaled && of.is_none() && !words.is_plural() => {
-            named.take_step_of_training(whole);
+        None => {
+            let written = changed_to(tokens, at).unwrap_or(written);
+            let counted = read_count(tokens, at, &words, &written, named);
+            counted.unwrap_or_else(|| read_value(line, at, &words, &written, named))
         }
-        Some(Place::Step) if whole.is_none() && of.is_none() => {
-            // `step: 1.00e+01`
-            let is_whole = value >= 1.0 && value.fract() == 0.0 && value < STEP_MAX;
-            named.take_step(Some(value as u64).filter(|_| is_whole), None);
-        }
-        Some(Place::Step) if words.is_plural() && counts_steps_of_parts(tokens) => {}
-        Some(Place::Step) if of.is_none() && words.is_of_training() => named.take_step_of_training(whole),
+        Some(_) if words.is_listed => false,
         Some(Place::Step) => {
-            named.plural_step |= of.is_none() && named.step.is_none() && words.is_plural();
-            if of.is_none() && named.step.is_some() && !words.is_plural() {
-                named.take_further_step(whole);
-            }
-            named.take_step(whole, of);
+            read_step(tokens, &words, (&written, listed), named);
+            false
         }
         Some(Place::Epoch) => {
             named.epoch = named.epoch.or(whole);
             named.part_of_epoch =
                 named.part_of_epoch.or(Some(value).filter(|epoch| objects::is_part(*epoch)));
             named.epoch_counted_from_one |= of.is_some() || is_one_of_so_many(tokens, at);
+            false
         }
-        Some(Place::Total) if words.name == "max_iter" && is_estimator(line.printed) => {}
-        Some(Place::Total) => named.total_steps = named.total_steps.or(whole.filter(|steps| *steps > 0)),
-        Some(Place::Count) => {}
-        None => {
-            let written = changed_to(tokens, at).unwrap_or(Written {
-                value,
-                whole,
-                share,
-                of,
-                decimals,
-                is_listed: listed.is_some(),
-            });
-            return read_value(line, at, &words, written, named);
+        Some(Place::Total) => {
+            let is_other = words.name == "max_iter" && is_estimator(line.printed);
+            named.total_steps = named.total_steps.or(whole.filter(|steps| *steps > 0 && !is_other));
+            false
         }
+        Some(Place::Count) => false,
     }
-    false
 }
 
-fn read_value(
-    line: &Line<'_>,
+/// Takes a number without words before it: `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
+fn read_progress(tokens: &[Token<'_>], at: usize, &Written { whole, of, .. }: &Written, named: &mut Named) {
+    let is_rate = matches!(tokens.get(at + 3), Some(Token::Word(unit)) if unit.ends_with("/s"));
+    if of.is_some() && named.epoch.is_some() && is_epoch_of_all(tokens, at) {
+        named.epoch_counted_from_one |= named.epoch == whole;
+    } else if of.is_some() && named.step.is_none() && !is_rate && !is_behind_share(tokens, at) {
+        (named.position, named.total) = (whole, of);
+        named.is_place_in_epoch = is_behind_epoch(tokens, at);
+    }
+}
+
+/// Takes a number that is called a step. `listed`: the highest of several.
+fn read_step(
+    tokens: &[Token<'_>],
+    words: &Words<'_>,
+    (&Written { value, whole, of, decimals, .. }, listed): (&Written, Option<u64>),
+    named: &mut Named,
+) {
+    match listed {
+        Some(_) => named.take_step(listed, None),
+        None if words.is_after_nan => {}
+        // `(10/500) … Step: 0k`
+        None if decimals == Decimals::Scaled && named.position.is_some() => {}
+        // Several lines have it: it is none that begins again.
+        None if decimals == Decimals::Scaled && of.is_none() && !words.is_plural() => {
+            named.take_step_of_training(whole);
+        }
+        None if whole.is_none() && of.is_none() => {
+            // `step: 1.00e+01`
+            let is_whole = value >= 1.0 && value.fract() == 0.0 && value < STEP_MAX;
+            named.take_step(Some(value as u64).filter(|_| is_whole), None);
+        }
+        None if words.is_plural() && counts_steps_of_parts(tokens) => {}
+        None if of.is_none() && words.is_of_training() => named.take_step_of_training(whole),
+        None => {
+            named.plural_step |= of.is_none() && named.step.is_none() && words.is_plural();
+            if of.is_none() && named.step.is_some() && !words.is_plural() {
+                named.take_further_step(whole);
+            }
+            named.take_step(whole, of);
+        }
+    }
+}
+
+/// Takes a number that is a count or a fraction, or whose form no value has. None: it may be a value.
+/// Else whether it is a measure.
+fn read_count(
+    tokens: &[Token<'_>],
     at: usize,
     words: &Words<'_>,
-    Written { value, whole, share, of, decimals, is_listed }: Written,
+    &Written { whole, of, decimals, is_listed, .. }: &Written,
     named: &mut Named,
-) -> bool {
-    let (tokens, name) = (line.tokens, &words.name);
+) -> Option<bool> {
+    let name = &words.name;
     let is_batch = matches!(
         &**name,
         "batch" | "batches" | "train_batch" | "training_batch" | "minibatch" | "mini-batch"
@@ -139,23 +157,23 @@ fn read_value(
         if is_batch_of_rank(tokens) {
             (named.epoch, named.position, named.total) = (whole, of, None);
         }
-        return false;
+        return Some(false);
     }
     if name == "episode" {
         named.episode = named.episode.or(whole);
-        return false;
+        return Some(false);
     }
     // `eval_episode=2, episodic_return=166`
     if let Some((part, number)) = name.strip_suffix("_episode").and_then(names::whose_line).zip(whole)
         && named.beside.is_none()
     {
         named.beside = Some(Box::new(Beside::Episode { part, number }));
-        return false;
+        return Some(false);
     }
     // `Train: 0 [100/5004 (2%)] Loss: 6.9`
     if matches!(&**name, "train" | "training") && tokens.get(at + 1) == Some(&Token::Other('[')) {
         named.epoch = named.epoch.or(whole);
-        return false;
+        return Some(false);
     }
     let fraction = result_of_fraction(tokens, at).filter(|_| words.is_alone && words.is_assigned);
     if let Some((result, is_plain)) = fraction
@@ -165,7 +183,7 @@ fn read_value(
         && named.values.len() < VALUES_MAX
     {
         named.take_value(name.clone(), result, "");
-        return is_plain;
+        return Some(is_plain);
     }
     if of.is_some() && named.step.is_none() && tokens.get(at + 3) != Some(&Token::Word("correct")) {
         // `Train [60/109] loss 0.5`, `train: 12/130 loss 0.5`
@@ -173,22 +191,29 @@ fn read_value(
             if named.position.is_none() {
                 (named.position, named.total) = (whole, of);
             }
-            return false;
+            return Some(false);
         }
         // How far an evaluation is.
         if names::whose_line(name).is_some() {
             named.counts_evaluation = true;
-            return false;
+            return Some(false);
         }
     }
     // `bsz: 3500/3250/64` is a list.
     if (decimals == Decimals::Unclear && of.is_none()) || is_listed || is_time(tokens, at) {
-        return false;
+        return Some(false);
     }
     // `numImages: 1464`
     if whole.is_some() && names::is_number_of(name) {
-        return false;
+        return Some(false);
     }
+    None
+}
+
+/// Takes a value with the words before it. Whether it is a measure.
+fn read_value(line: &Line<'_>, at: usize, words: &Words<'_>, written: &Written, named: &mut Named) -> bool {
+    let &Written { value, whole, share, of, decimals, .. } = written;
+    let (tokens, name) = (line.tokens, &words.name);
     let printed_name = line.name_in_camel_case(words, at);
     let has_measure = names::meaning_of(name) != Meaning::Any || printed_name.is_some();
     let is_count = whole.is_some() && share.is_none() && names::needs_decimals(name);
@@ -200,21 +225,7 @@ fn read_value(
         || (decimals == Decimals::Point && words.is_of_pairs(tokens, at));
     let fits = named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX;
     if !is_name && fits && of.is_none() {
-        // `epoch 1 | train 0.5 | val 0.25`
-        let is_part = words.words.len() == 1
-            && names::part_of_data(name).is_some()
-            && words.is_between_signs(tokens, at);
-        let is_value = is_part || (words.is_beside_measure(line, at) && names::may_be_metric(name));
-        if is_value && decimals == Decimals::Point {
-            named.take_phrase(name.clone(), value);
-            return false;
-        }
-        // A whole number is a count: `consumed samples: 25600`.
-        let is_count = |phrase: &str| decimals == Decimals::None && names::meaning_of(phrase) == Meaning::Any;
-        let phrase = words.phrase().filter(|phrase| phrase.len() <= NAME_BYTES_MAX && !is_count(phrase));
-        if let Some(phrase) = phrase.filter(|_| names::may_be_metric(name)) {
-            named.take_phrase(phrase, value);
-        }
+        read_phrase(line, at, words, written, named);
         return false;
     }
     // A whole number below a line with measures is a setting or a count.
@@ -236,6 +247,10 @@ fn read_value(
     });
     let name = printed_name.unwrap_or_else(|| name.clone());
     let word_before = words.before_name().unwrap_or_default();
+    let (name, word_before) = match with_distribution(&name, word_before, &words.words[..words.left]) {
+        Some(name) => (name, ""),
+        None => (name, word_before),
+    };
     if let Some(value) = value_at_step(tokens, at).filter(|_| name.contains("loss") && named.step.is_none()) {
         // `Train loss 100 0.5`, `Validation loss 100: 0.5`
         named.step = whole;
@@ -257,6 +272,31 @@ fn read_value(
         named.take_mean(mean);
     }
     measure
+}
+
+/// Takes a value whose words may be its name where the line has others.
+fn read_phrase(
+    line: &Line<'_>,
+    at: usize,
+    words: &Words<'_>,
+    &Written { value, decimals, .. }: &Written,
+    named: &mut Named,
+) {
+    let name = &words.name;
+    // `epoch 1 | train 0.5 | val 0.25`
+    let is_part = words.words.len() == 1
+        && names::part_of_data(name).is_some()
+        && words.is_between_signs(line.tokens, at);
+    let is_value = is_part || (words.is_beside_measure(line, at) && names::may_be_metric(name));
+    if is_value && decimals == Decimals::Point {
+        return named.take_phrase(name.clone(), value);
+    }
+    // A whole number is a count: `consumed samples: 25600`.
+    let is_count = |phrase: &str| decimals == Decimals::None && names::meaning_of(phrase) == Meaning::Any;
+    let phrase = words.phrase().filter(|phrase| phrase.len() <= NAME_BYTES_MAX && !is_count(phrase));
+    if let Some(phrase) = phrase.filter(|_| names::may_be_metric(name)) {
+        named.take_phrase(phrase, value);
+    }
 }
 
 /// Names and as many values with decimals that slashes are between: `mIoU/mAcc/allAcc 0.5/0.6/0.8`. One of the names is a measure.

@@ -7,44 +7,32 @@ use crate::printed::lexical::prefix::message_of;
 use crate::printed::lexical::tokens::Token;
 
 /// A heading that names a part of the data is not longer.
-const PART_HEADING_BYTES_MAX: usize = 40;
+pub(super) const PART_HEADING_BYTES_MAX: usize = 40;
 /// Words beside the part of the data in its heading.
-const OF_PART_HEADINGS: [&str; 10] =
+pub(super) const OF_PART_HEADINGS: [&str; 10] =
     ["measures", "metrics", "result", "results", "set", "scores", "performance", "summary", "data", "losses"];
-/// A title of results is not longer, with the signs that are drawn beside it and what a logger puts before it.
-const TITLE_BYTES_MAX: usize = 300;
 /// Signs that are drawn beside a title, or as a rule above and below it.
-const DRAWN: &str = "=-*#~_+─━═";
+pub(super) const DRAWN: &str = "=-*#~_+─━═";
 /// A rule has so many signs at least.
 const RULE_SIGNS_MIN: usize = 3;
 /// Words beside the part of the data in a title, with those of its heading.
-const OF_TITLES: [&str; 14] = [
+pub(super) const OF_TITLES: [&str; 14] = [
     "the", "final", "model", "metric", "score", "report", "phase", "stage", "split", "dataset", "start",
     "starting", "begin", "running",
 ];
-/// A title that names an evaluation beside any other words has so many at most.
-const TITLE_WORDS_MAX: usize = 12;
-/// Words at the end of a title of something else than results: `Evaluation done`, `Test set sizes`.
-const OF_OTHER_TITLES: [&str; 20] = [
-    "done", "finished", "complete", "completed", "ended", "skipped", "disabled", "saved", "loaded", "passed",
-    "failed", "improved", "time", "times", "timing", "timings", "size", "sizes", "shape", "shapes",
-];
-/// Words that name a part of the data in such a title only where it is said to be one: `Found a valid checkpoint`.
-const OF_OTHER_MEANING: [&str; 2] = ["valid", "dev"];
-/// Words behind what something is evaluated on: `Evaluation on held-out images after training`.
-const BEHIND_EVALUATED: [&str; 5] = ["after", "before", "by", "using", "with"];
 /// Words before the part of the data that something is evaluated on: `Results on the test set`.
-const BEFORE_PARTS: [&str; 2] = ["on", "for"];
+pub(super) const BEFORE_PARTS: [&str; 2] = ["on", "for"];
 /// So many words are between the word `best` and its colon at most.
 const BEST_HEAD_MAX: usize = 3;
 /// Words that an evaluation begins with, and the prefix of its values.
-const EVALUATING: [(&str, &str); 3] = [("evaluating", "eval"), ("validating", "val"), ("testing", "test")];
+pub(super) const EVALUATING: [(&str, &str); 3] =
+    [("evaluating", "eval"), ("validating", "val"), ("testing", "test")];
 /// The same of a line that says at which step: `validate step: 20  loss: 7.0`.
-const EVALUATE: [(&str, &str); 2] = [("evaluate", "eval"), ("validate", "val")];
+pub(super) const EVALUATE: [(&str, &str); 2] = [("evaluate", "eval"), ("validate", "val")];
 /// Words behind the part of the data that was evaluated: `Evaluating the train set: loss 0.5`, `validation loss on test set`.
-const BEHIND_PARTS: [&str; 4] = ["set", "data", "dataset", "split"];
+pub(super) const BEHIND_PARTS: [&str; 4] = ["set", "data", "dataset", "split"];
 /// What an evaluation is said with before the part of the data.
-const EVALUATED: [&str; 4] = ["evaluating", "evaluation", "evaluate", "eval"];
+pub(super) const EVALUATED: [&str; 4] = ["evaluating", "evaluation", "evaluate", "eval"];
 /// So many words and signs that a line begins with are looked at for the part of the data.
 const PART_HEAD_MAX: usize = 12;
 /// Signs that decorate a line that says where the script is or what was evaluated.
@@ -54,114 +42,11 @@ const OF_PARTS: [&str; 6] = ["phase", "split", "mode", "stage", "subset", "set"]
 
 /// What a line without numbers names as the part of the data that the indented lines below it are of: `validation`,
 /// `Measures (Valid):`, `Results on test set`. The training has no prefix. Nothing for any other line.
-pub(in crate::printed) fn part_heading(line: &[u8]) -> Option<Option<&'static str>> {
+pub(super) fn plain_part_heading(line: &[u8]) -> Option<Option<&'static str>> {
     if line.len() > PART_HEADING_BYTES_MAX {
         return None;
     }
     part_named(std::str::from_utf8(line).ok()?.trim().trim_end_matches(':'), false)
-}
-
-/// What a line is titled that signs are drawn beside: `==== Evaluation on test set ====`, `## Test results`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::printed) enum Title {
-    /// The part of the data that the lines below it are of.
-    Part(Option<&'static str>),
-    /// The same of one with a number, which may say where the script is or have a value: `Test set (epoch 3)`.
-    Numbered(&'static str),
-    /// Anything else: what was above it has ended.
-    Other,
-}
-
-/// The title that a line is, also behind what a logger puts before it. One with a number that names no evaluation may
-/// say where the script is, and is none.
-pub(in crate::printed) fn title_of(line: &[u8]) -> Option<Title> {
-    let line = line.trim_ascii();
-    let ends_as_drawn = |last: &u8| !last.is_ascii() || DRAWN.as_bytes().contains(last);
-    let may_be = line.starts_with(b"##") || line.last().is_some_and(ends_as_drawn);
-    if line.len() > TITLE_BYTES_MAX || !may_be {
-        return None;
-    }
-    let message = message_of(std::str::from_utf8(line).ok()?);
-    let is_drawn = |letter: char| DRAWN.contains(letter);
-    let behind = message.trim_start_matches(is_drawn);
-    let title = behind.trim_end_matches(is_drawn);
-    let (before, after) = (message.len() - behind.len(), behind.len() - title.len());
-    let is_beside = before >= 2 && (after >= 2 || message.starts_with("##"));
-    let title = title.trim();
-    let is_text = title.starts_with(char::is_alphabetic) && !title.contains(['|', '=']);
-    if !is_beside || !is_text {
-        return None;
-    }
-    if title.contains(|letter: char| letter.is_ascii_digit()) {
-        return part_of_evaluation(title).map(Title::Numbered);
-    }
-    let part = part_named(title, true).filter(|_| title.len() <= PART_HEADING_BYTES_MAX);
-    let part = part.or_else(|| part_of_evaluation(title).map(Some));
-    Some(part.map_or(Title::Other, Title::Part))
-}
-
-/// The part of the data that a line names which may be a title with a rule below it: `Evaluation on OOD test set`.
-pub(in crate::printed) fn part_above_rule(line: &[u8]) -> Option<&'static str> {
-    if line.len() > TITLE_BYTES_MAX {
-        return None;
-    }
-    let title = message_of(std::str::from_utf8(line).ok()?.trim()).trim_end_matches(':');
-    let is_text = title.starts_with(char::is_alphabetic)
-        && !title.ends_with(['.', '!', ',', ';'])
-        && !title.contains(['|', '=', '\t'])
-        && !title.contains("  ");
-    if is_text { part_of_evaluation(title) } else { None }
-}
-
-/// The part of the data of an evaluation that a title names beside any other words: the one that something is evaluated
-/// on, or the first, `test` of `Evaluation on OOD test set` and of `Test set (best checkpoint)`. Where only an evaluation
-/// is named, it is `eval`: `Evaluation on held-out set`.
-fn part_of_evaluation(title: &str) -> Option<&'static str> {
-    let is_any = |known: &[&str], word: &str| known.iter().any(|known| word.eq_ignore_ascii_case(known));
-    let is_digit = u8::is_ascii_digit;
-    let is_number = |part: &[u8]| is_digit(&part[0]) && part[1] == b'.' && is_digit(&part[2]);
-    let has_decimals = title.as_bytes().windows(3).any(is_number);
-    if has_decimals || title.contains('%') {
-        return None;
-    }
-    let (head, inside) = title.split_once('(').unwrap_or((title, ""));
-    let words: Vec<&str> =
-        head.split([' ', ':', ',', '-']).filter(|word| !word.is_empty()).take(TITLE_WORDS_MAX + 1).collect();
-    let of_verb = |word: &str| {
-        let mut verbs = EVALUATING.iter().chain(&EVALUATE);
-        verbs.find(|(verb, _)| word.eq_ignore_ascii_case(verb)).map(|(_, part)| *part)
-    };
-    let judged = |word: &str| part_of_data(word).flatten().or_else(|| of_verb(word));
-    let (first, last) = (*words.first()?, *words.last()?);
-    let last = last.trim_end_matches(['.', '!']).to_lowercase();
-    // `Saving the test set`, `Train and test`
-    let is_action = first.ends_with("ing") && judged(first).is_none() && !is_any(&OF_TITLES, first);
-    let is_other = is_action
-        || is_any(&["no", "train", "training"], first)
-        || is_any(&OF_OTHER_TITLES, &last)
-        || names::names_settings(&last);
-    if is_other || words.len() > TITLE_WORDS_MAX {
-        return None;
-    }
-    let mut found: Option<&'static str> = None;
-    let (mut is_on, mut is_trained) = (false, false);
-    for (at, word) in words.iter().copied().enumerate() {
-        let may_be_part = at == 0 || !is_any(&OF_OTHER_MEANING, word);
-        if is_any(&BEFORE_PARTS, word) {
-            is_on = true;
-        } else if is_any(&BEHIND_EVALUATED, word) {
-            is_on = false;
-        } else if is_on && let Some(part) = part_of_data(word) {
-            return Some(part.unwrap_or("train"));
-        } else if may_be_part && let Some(part) = judged(word) {
-            found = found.filter(|found| *found != "eval").or(Some(part));
-        } else {
-            is_trained |= found.is_none() && is_training(&word.to_lowercase());
-        }
-    }
-    let inside = part_named(inside.trim_end_matches(')'), false).flatten();
-    let found = found.filter(|_| !is_trained);
-    if matches!(found, None | Some("eval")) { inside.or(found) } else { found }
 }
 
 /// Whether a line is nothing but a rule: `=======`, `──────`.
@@ -173,7 +58,7 @@ pub(in crate::printed) fn is_rule(line: &[u8]) -> bool {
 
 /// The part of the data that words name and nothing else; the one that something is evaluated on, if they say so:
 /// `Evaluation on test set`. Only a title says by a verb that an evaluation begins: any other line may be a message.
-fn part_named(text: &str, is_title: bool) -> Option<Option<&'static str>> {
+pub(super) fn part_named(text: &str, is_title: bool) -> Option<Option<&'static str>> {
     let mut words = text.split([' ', '(', ')', ':']).filter(|word| !word.is_empty()).peekable();
     let is_of_title = is_title || !words.peek()?.ends_with("ing");
     let is_any = |known: &[&str], word: &str| known.iter().any(|known| word.eq_ignore_ascii_case(known));

@@ -161,31 +161,8 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub fn before(tokens: &[Token<'a>], at: usize) -> Option<Self> {
-        use Token::Other;
-        let mut end = at;
-        let sign = |at: usize| if at > 0 { tokens[at - 1] } else { Other(' ') };
-        let mut is_equals = sign(end) == Other('=');
-        let mut is_assigned = is_equals || sign(end) == Other(':');
-        let is_abbreviation = end > 1 && tokens[end - 2..end] == [Token::Word("l.r"), Other('.')];
-        if is_abbreviation || matches!(sign(end), Other('=' | ':' | '[' | '(' | '#')) {
-            end -= 1;
-        }
-        // `step#: 30`
-        if end < at && end > 1 && sign(end) == Other('#') && is_assigned {
-            end -= 1;
-        }
-        let explained = explained_measure(&tokens[..end]).filter(|_| is_assigned || end == at);
-        if let Some((begin, _)) = explained {
-            (end, is_equals) = (begin, false);
-        }
-        let explanation = explained.map(|(_, word)| word);
-        // `lr=[1e-05]`, `Epoch: [3]`
-        let is_listed = end < at && matches!(sign(end), Other('=' | ':')) && list_at(tokens, at).is_some();
-        let in_brackets = end < at && is_alone_in_brackets(tokens, at);
-        if (in_brackets || is_listed) && matches!(sign(end), Other('=' | ':')) {
-            (is_equals, is_assigned) = (sign(end) == Other('='), true);
-            end -= 1;
-        }
+        let sign = Sign::before(tokens, at);
+        let end = sign.begin;
         let mut begin = end;
         while begin > 0 && end - begin < WORDS_MAX && matches!(tokens[begin - 1], Token::Word(_)) {
             begin -= 1;
@@ -198,57 +175,13 @@ impl<'a> Words<'a> {
         if end == at && states_measure(&words, tokens[at]) {
             words.pop();
         }
-        let (mut name, mut left) = names::joined(&words, is_equals)?;
-        // `train/CE loss=9.5` alone in a line
-        let is_of_path =
-            left > 0 && begin == 0 && is_assigned && at + 1 == tokens.len() && words[0].contains('/');
-        // `| lm loss: 2.5 |`
-        let is_field = left == 1
-            && words.len() == 2
-            && name == "loss"
-            && names::may_name_loss(words[0])
-            && begin.checked_sub(1).map(|before| tokens[before]) == Some(Other('|'));
-        if is_field || (is_of_path && names::meaning_of(&name) != Meaning::Any) {
-            (name, left) = (words.join("_"), 0);
-        }
-        if let Some(part) =
-            left.checked_sub(1).map(|last| words[last]).filter(|part| names::is_part_of(part, &name))
-        {
-            name = format!("{part}_{name}");
-            left -= 1;
-        }
-        // `loss train: 0.5`
-        if let Some(measure) = left.checked_sub(1).map(|last| words[last]).filter(|_| {
-            is_assigned && !is_equals && (is_training(&name) || names::whose_line(&name).is_some())
-        }) && names::meaning_of(measure) == Meaning::Measure
-        {
-            name = format!("{measure}_{name}");
-            left -= 1;
-        }
-        // `Train Instance Accuracy: 0.5`
-        if is_assigned
-            && !is_equals
-            && is_begin_of_part(tokens, begin)
-            && let Some(whole) = name_with_part(&words, left, &name)
-        {
-            (name, left) = (whole, 0);
-        }
-        // `| Critic Loss = 0.5 |`
-        if is_equals
-            && left > 0
-            && words.len() <= PHRASE_WORDS_MAX
-            && names::meaning_of(&name) == Meaning::Measure
-            && is_between_bars(tokens, begin, at)
-            && words.iter().all(|word| !names::is_linking(word))
-        {
-            (name, left) = (names::plain(words.join("_")), 0);
-        }
+        let (mut name, left) = name_of(tokens, (begin, at), &words, &sign)?;
         // `loss (valid): 0.5`
-        if let Some(part) = explanation.and_then(names::part_of_data) {
+        if let Some(part) = sign.explanation.and_then(names::part_of_data) {
             name = names::prefixed(part.unwrap_or("train"), &name);
         }
         // `F-score (micro) 0.86`
-        if let Some(variant) = explanation.filter(|word| names::is_variant(word)) {
+        if let Some(variant) = sign.explanation.filter(|word| names::is_variant(word)) {
             name = names::with_variant(variant, &name);
         }
         let from = words.len() > 1 && words[words.len() - 2] == "from";
@@ -256,13 +189,13 @@ impl<'a> Words<'a> {
         Some(Self {
             words,
             name,
-            is_assigned,
+            is_assigned: sign.is_assigned,
             is_alone: left == 0,
             left,
             is_after_from: from,
             is_after_nan: nan && begin > 1 && matches!(tokens[begin - 2], Token::Word(_)),
-            is_listed,
-            explanation,
+            is_listed: sign.is_listed,
+            explanation: sign.explanation,
         })
     }
 
@@ -384,6 +317,108 @@ impl<'a> Words<'a> {
     pub fn is_plural(&self) -> bool {
         self.words.last().is_some_and(|word| names::is_plural(word))
     }
+}
+
+/// What is between the words and the number.
+struct Sign<'a> {
+    /// Where it begins: the words end there.
+    begin: usize,
+    is_equals: bool,
+    /// It says that the number is the value: `=` or `:`.
+    is_assigned: bool,
+    /// The number is the first of a list behind it.
+    is_listed: bool,
+    /// The last word in the parentheses before it.
+    explanation: Option<&'a str>,
+}
+
+impl<'a> Sign<'a> {
+    fn before(tokens: &[Token<'a>], at: usize) -> Self {
+        use Token::Other;
+        let mut end = at;
+        let sign = |at: usize| if at > 0 { tokens[at - 1] } else { Other(' ') };
+        let mut is_equals = sign(end) == Other('=');
+        let mut is_assigned = is_equals || sign(end) == Other(':');
+        let is_abbreviation = end > 1 && tokens[end - 2..end] == [Token::Word("l.r"), Other('.')];
+        if is_abbreviation || matches!(sign(end), Other('=' | ':' | '[' | '(' | '#')) {
+            end -= 1;
+        }
+        // `step#: 30`
+        if end < at && end > 1 && sign(end) == Other('#') && is_assigned {
+            end -= 1;
+        }
+        let explained = explained_measure(&tokens[..end]).filter(|_| is_assigned || end == at);
+        if let Some((begin, _)) = explained {
+            (end, is_equals) = (begin, false);
+        }
+        let explanation = explained.map(|(_, word)| word);
+        // `lr=[1e-05]`, `Epoch: [3]`
+        let is_listed = end < at && matches!(sign(end), Other('=' | ':')) && list_at(tokens, at).is_some();
+        let in_brackets = end < at && is_alone_in_brackets(tokens, at);
+        if (in_brackets || is_listed) && matches!(sign(end), Other('=' | ':')) {
+            (is_equals, is_assigned) = (sign(end) == Other('='), true);
+            end -= 1;
+        }
+        Self { begin: end, is_equals, is_assigned, is_listed, explanation }
+    }
+}
+
+/// The name that the words from `begin` on make of the number, and how many words are before that name.
+fn name_of(
+    tokens: &[Token<'_>],
+    (begin, at): (usize, usize),
+    words: &[&str],
+    &Sign { is_equals, is_assigned, .. }: &Sign<'_>,
+) -> Option<(String, usize)> {
+    use Token::Other;
+    let (mut name, mut left) = names::joined(words, is_equals)?;
+    // `train/CE loss=9.5` alone in a line
+    let is_of_path =
+        left > 0 && begin == 0 && is_assigned && at + 1 == tokens.len() && words[0].contains('/');
+    // `| lm loss: 2.5 |`
+    let is_field = left == 1
+        && words.len() == 2
+        && name == "loss"
+        && names::may_name_loss(words[0])
+        && begin.checked_sub(1).map(|before| tokens[before]) == Some(Other('|'));
+    if is_field || (is_of_path && names::meaning_of(&name) != Meaning::Any) {
+        (name, left) = (words.join("_"), 0);
+    }
+    if let Some(part) =
+        left.checked_sub(1).map(|last| words[last]).filter(|part| names::is_part_of(part, &name))
+    {
+        name = format!("{part}_{name}");
+        left -= 1;
+    }
+    // `loss train: 0.5`
+    if let Some(measure) = left
+        .checked_sub(1)
+        .map(|last| words[last])
+        .filter(|_| is_assigned && !is_equals && (is_training(&name) || names::whose_line(&name).is_some()))
+        && names::meaning_of(measure) == Meaning::Measure
+    {
+        name = format!("{measure}_{name}");
+        left -= 1;
+    }
+    // `Train Instance Accuracy: 0.5`
+    if is_assigned
+        && !is_equals
+        && is_begin_of_part(tokens, begin)
+        && let Some(whole) = name_with_part(words, left, &name)
+    {
+        (name, left) = (whole, 0);
+    }
+    // `| Critic Loss = 0.5 |`
+    if is_equals
+        && left > 0
+        && words.len() <= PHRASE_WORDS_MAX
+        && names::meaning_of(&name) == Meaning::Measure
+        && is_between_bars(tokens, begin, at)
+        && words.iter().all(|word| !names::is_linking(word))
+    {
+        (name, left) = (names::plain(words.join("_")), 0);
+    }
+    Some((name, left))
 }
 
 /// Whether the words that begin here are not behind others.

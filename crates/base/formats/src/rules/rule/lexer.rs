@@ -62,9 +62,9 @@ pub(super) fn words(text: &str) -> Result<Vec<Lexeme>, RuleError> {
     Ok(found)
 }
 
-type Wrong = (String, usize, Option<String>);
+type LexError = (String, usize, Option<String>);
 
-fn word(rest: &str, first: char) -> Result<(Token, usize), Wrong> {
+fn word(rest: &str, first: char) -> Result<(Token, usize), LexError> {
     const SIGNS: &[(&str, Token)] = &[
         ("<=", Token::Relation(Relation::LessOrEqual)),
         (">=", Token::Relation(Relation::GreaterOrEqual)),
@@ -103,7 +103,7 @@ fn word(rest: &str, first: char) -> Result<(Token, usize), Wrong> {
     Err((format!("holds `{first}`, which has no meaning in a rule"), first.len_utf8(), hint))
 }
 
-fn quoted(rest: &str) -> Result<(Token, usize), Wrong> {
+fn quoted(rest: &str) -> Result<(Token, usize), LexError> {
     let inner = &rest[1..];
     match inner.find('`') {
         Some(0) => Err(("names a metric without a name".into(), 2, None)),
@@ -113,7 +113,7 @@ fn quoted(rest: &str) -> Result<(Token, usize), Wrong> {
 }
 
 /// `1`, `0.95`, `.5`, `1e-3`.
-fn number(rest: &str) -> Result<(Token, usize), Wrong> {
+fn number(rest: &str) -> Result<(Token, usize), LexError> {
     let digits = |text: &str| text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let mut length = digits(rest);
     let after = rest[length..].strip_prefix(['e', 'E']);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use trackway_core::name::{Name, Named};
+use trackway_core::name::{Name, NameKind};
 use trackway_core::text::quoted_list;
 
 use super::tree::{Node, Value};
@@ -19,7 +19,7 @@ pub const ARGUMENT_BYTES_MAX: usize = 131_071;
 
 pub(crate) fn run_name(node: &Node) -> Result<String, Fault> {
     let given = text(node)?;
-    Name::new(Named::Run, &given)
+    Name::new(NameKind::Run, &given)
         .map(String::from)
         .map_err(|error| node.fault(format!("must not be `{given}`: {}", error.why())).hint(error.hint()))
 }

@@ -26,6 +26,15 @@ impl<'s> Problems<'s> {
         }
     }
 
+    /// Where a place is, as it is shown: a line of the file, or the change that made it.
+    pub(crate) fn shown_place(&self, place: &Place) -> String {
+        let here = self.sources.error(place, String::new(), None);
+        match here.override_text {
+            Some(_) => here.source_name,
+            None => format!("{}:{}", here.source_name, here.line),
+        }
+    }
+
     /// The errors in the order of their places: the file's first, then those of its changes.
     pub(crate) fn into_errors(mut self) -> Vec<RunFileError> {
         self.errors.sort_by_key(|(source_index, error)| (*source_index, error.span.start));

@@ -133,8 +133,8 @@ fn read_with(text: &str, overrides: &[&str]) -> Result<Plan, String> {
     let file = PlanPatch::of_command_line(&overrides)
         .and_then(|patch| parse(text, "trackway.toml", patch.changes()));
     file.map(|file| file.plan).map_err(|errors| {
-        let rendered: Vec<_> = errors.iter().map(|error| error.render_plain(text)).collect();
-        rendered.join("\n\n")
+        let rendered = |error: &RunFileError| format!("error: {}", error.render_plain(text));
+        errors.iter().map(rendered).collect::<Vec<_>>().join("\n\n")
     })
 }
 
@@ -217,7 +217,7 @@ fn every_key_reaches_its_value() {
     assert_eq!(parse(MINIMAL, "trackway.toml", &[]).unwrap().unsupported(), []);
 }
 
-/// Proves that nothing this version does not do is skipped: each is named, with the place of its key.
+/// Proves that nothing this version does not do is skipped: each is named, with the place of its key, or the change that set it.
 #[test]
 fn what_is_not_done_is_named() {
     let named: Vec<_> = parse(FULL, "trackway.toml", &[])
@@ -228,6 +228,14 @@ fn what_is_not_done_is_named() {
         .collect();
     let expected = ["launch.on = \"ray\" at \"\\\"ray\\\"\""];
     assert_eq!(named, expected);
+    let at = |text: &str, patch: &PlanPatch| {
+        let found = parse(text, "trackway.toml", patch.changes()).unwrap().unsupported();
+        found.into_iter().map(|unsupported| unsupported.at).collect::<Vec<_>>()
+    };
+    let in_file = format!("{MINIMAL}[launch]\non = \"ray\"\n");
+    assert_eq!(at(&in_file, &PlanPatch::default()), [format!("trackway.toml:{}", in_file.lines().count())]);
+    let set = PlanPatch::of_command_line(&["launch.on=ray".to_owned()]).unwrap();
+    assert_eq!(at(MINIMAL, &set), ["--set launch.on=ray"]);
     let text = format!(
         "{MINIMAL}[retry]\nhost_oom = {{ plan = [{{ launcher = \"local\" }}, {{ launcher = \"ray\" }}] }}\n"
     );
@@ -581,7 +589,7 @@ fn a_typed_change_names_its_origin() {
     let errors = parse(MINIMAL, "f", &wrong).unwrap_err();
     assert_eq!(
         errors[0].render_plain(MINIMAL),
-        "error: unknown key `nmae` in `run`\n --> fold 2 of the cross-validation: run.nmae=\"x\":1:1\n  |\n\
+        "unknown key `nmae` in `run`\n --> fold 2 of the cross-validation: run.nmae=\"x\":1:1\n  |\n\
          1 | run.nmae=\"x\"\n  | ^^^^^^^^\nhint: did you mean `name`?"
     );
     assert!(errors[1].render_plain(MINIMAL).ends_with("  |          ^^^^^^^^^"), "{}", errors[1]);
@@ -604,7 +612,7 @@ fn invalid_utf8_is_reported_with_its_place() {
     let errors = parse_bytes(bytes, "trackway.toml", &[]).unwrap_err();
     assert_eq!(
         errors[0].render_plain(&String::from_utf8_lossy(bytes)),
-        "error: the file is not valid UTF-8: byte 0xE4\n --> trackway.toml:2:9\n  |\n2 | name = \"\u{FFFD}\"\n  |         ^\nhint: save it as UTF-8"
+        "the file is not valid UTF-8: byte 0xE4\n --> trackway.toml:2:9\n  |\n2 | name = \"\u{FFFD}\"\n  |         ^\nhint: save it as UTF-8"
     );
     assert_eq!(parse_bytes(MINIMAL.as_bytes(), "f", &[]), parse(MINIMAL, "f", &[]));
 }

@@ -3,12 +3,14 @@
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::logged;
-use super::near_end::{AFTERWORD_LINES, NEAR_END_LINES, ends_in_bar, falls_short, is_end_of, is_stated};
+use super::near_end::{
+    AFTERWORD_LINES, NEAR_END_LINES, ends_in_bar, ends_in_traceback, falls_short, is_end_of, is_stated,
+};
 use super::outlived::AT_ONCE_MICROS;
 use super::work::{Failure, Origin, Work};
 use crate::classify::evidence::{Stream, TerminationEvidence};
 use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
-use crate::classify::placed::{Placed, frame_item};
+use crate::classify::placed::{PlacedHit, frame_item};
 use crate::classify::rule::FactRule;
 use crate::scan::Handling;
 use crate::signatures::{Role, code, collective, completion, early_stop};
@@ -17,8 +19,8 @@ use crate::signatures::{Role, code, collective, completion, early_stop};
 const LOOSE_REACH_LINES: u64 = 30;
 
 /// The last statement that the work reached its end, if it is the last word of the log.
-pub(crate) fn stated(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
-    let is_statement = |found: &&Placed<'_>| {
+pub(crate) fn stated(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    let is_statement = |found: &&PlacedHit<'_>| {
         found.role == Role::Completion
             && found.is_open()
             && (found.signature != completion::BARE_WORD || closes(found, evidence))
@@ -37,7 +39,7 @@ pub(crate) fn stated(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> O
 
 /// Whether `other` failed after the statement, or was an end of another kind before it. Across streams nothing is known of before and
 /// after.
-fn speaks_against(other: &Placed<'_>, statement: &Placed<'_>) -> bool {
+fn speaks_against(other: &PlacedHit<'_>, statement: &PlacedHit<'_>) -> bool {
     let is_failure = other.is_failure() && other.is_open();
     let reach = if is_loose(statement) { LOOSE_REACH_LINES } else { 0 };
     let was_survived = other.stream == statement.stream
@@ -47,12 +49,12 @@ fn speaks_against(other: &Placed<'_>, statement: &Placed<'_>) -> bool {
 }
 
 /// Whether the statement is a script's own words, which wrappers print after failures too.
-fn is_loose(statement: &Placed<'_>) -> bool {
+fn is_loose(statement: &PlacedHit<'_>) -> bool {
     matches!(statement.signature, completion::STATED | completion::BARE_WORD)
 }
 
 /// Whether the stream ends with this line, a line or two aside, after results of the work.
-fn closes(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
+fn closes(found: &PlacedHit<'_>, evidence: &TerminationEvidence) -> bool {
     evidence.logs.iter().filter(|log| Some(log.stream) == found.stream).any(|log| {
         let is_last = found.line_number + AFTERWORD_LINES > log.log.line_count;
         is_last && log.log.ending.has_results
@@ -60,10 +62,13 @@ fn closes(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
 }
 
 /// The last count of epochs or steps that is complete, if nothing in the logs failed.
-pub(crate) fn counted(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(crate) fn counted(
+    placed: &[PlacedHit<'_>],
+    evidence: &TerminationEvidence,
+) -> Option<TerminationFinding> {
     let is_plan =
-        |found: &Placed<'_>| found.signature == early_stop::COUNTER && !counter_is_full(&found.text);
-    let is_hint = |found: &Placed<'_>| found.role == Role::Hint && found.is_open() && !is_plan(found);
+        |found: &PlacedHit<'_>| found.signature == early_stop::COUNTER && !counter_is_full(&found.text);
+    let is_hint = |found: &PlacedHit<'_>| found.role == Role::Hint && found.is_open() && !is_plan(found);
     let has_failure = placed.iter().any(|found| found.is_doubt() || is_hint(found));
     let ending =
         evidence.logs.iter().map(|log| (log.stream, &log.log.ending)).find(|(_, end)| end.complete_at > 0);
@@ -121,19 +126,20 @@ fn line_item(stream: Stream, line_number: u64, text: &str) -> EvidenceItem {
 /// Whether something in the logs makes a normal end less than certain. A trainer's or platform's own statement of it settles everything
 /// but what cannot be survived.
 pub(crate) fn has_doubts(
-    placed: &[Placed<'_>],
-    telling: &[Placed<'_>],
+    placed: &[PlacedHit<'_>],
+    telling: &[PlacedHit<'_>],
     evidence: &TerminationEvidence,
 ) -> bool {
     let firm_end =
         placed.iter().rfind(|found| found.role == Role::Completion && found.is_open() && !is_loose(found));
-    let counts = |found: &Placed<'_>| match firm_end {
+    let counts = |found: &PlacedHit<'_>| match firm_end {
         Some(end) => !can_be_survived(found) || found.order > end.order || found.stream != end.stream,
         None => true,
     };
     // What no rule knows may be an end too.
     let has_words = firm_end.is_none() && evidence.logs.iter().any(|log| log.log.ending.speaks_of_stop);
-    let is_unfinished = firm_end.is_none() && (falls_short(evidence) || ends_in_bar(evidence));
+    let is_unfinished =
+        firm_end.is_none() && (falls_short(evidence) || ends_in_bar(evidence) || ends_in_traceback(evidence));
     has_words
         || is_unfinished
         || (firm_end.is_none() && (may_have_stopped(placed, evidence) || did_nothing(placed, evidence)))
@@ -142,8 +148,8 @@ pub(crate) fn has_doubts(
 }
 
 /// Whether the work could stop before its last step, and neither words, a complete count nor a final result show that it did not.
-fn may_have_stopped(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
-    let is_end = |found: &Placed<'_>| found.role == Role::Completion && found.is_open();
+fn may_have_stopped(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
+    let is_end = |found: &PlacedHit<'_>| found.role == Role::Completion && found.is_open();
     placed.iter().any(|found| found.signature == early_stop::COUNTER)
         && !placed.iter().any(is_end)
         && !evidence.progress.reached_last_step
@@ -151,14 +157,17 @@ fn may_have_stopped(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bo
 }
 
 /// Whether nothing is printed of the work but errors that were dealt with.
-fn did_nothing(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
+fn did_nothing(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
     placed.iter().any(|found| found.is_failure() && found.handling == Handling::Handled)
         && !logged::shows_work(evidence)
 }
 
 /// A stop that was not the end of the plan, near the end of its stream and without a statement of a normal end after it. Scripts exit with
 /// code 0 after it too.
-pub(crate) fn stopped(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(crate) fn stopped(
+    placed: &[PlacedHit<'_>],
+    evidence: &TerminationEvidence,
+) -> Option<TerminationFinding> {
     let last = placed.iter().find(|found| is_stop(found) && found.is_within(evidence, NEAR_END_LINES))?;
     let is_ended_well = placed.iter().any(|other| {
         other.role == Role::Completion
@@ -172,7 +181,7 @@ pub(crate) fn stopped(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> 
     Some(last.finding(Confidence::Likely))
 }
 
-fn is_stop(found: &Placed<'_>) -> bool {
+fn is_stop(found: &PlacedHit<'_>) -> bool {
     let speaks_of_stop = says_stop(&found.text);
     let is_open = found.is_open() || (found.handling == Handling::Warned && speaks_of_stop);
     is_open
@@ -194,12 +203,12 @@ fn is_own_plan(text: &str) -> bool {
 /// A SIGTERM that the script, or its trainer, wrote down as received near the end of a stream, where nothing states
 /// that the work reached its end. Trainers exit with code 0 after it.
 pub(crate) fn took_sigterm(
-    placed: &[Placed<'_>],
+    placed: &[PlacedHit<'_>],
     evidence: &TerminationEvidence,
 ) -> Option<TerminationFinding> {
     let is_complete =
         is_counted(evidence) || placed.iter().any(|found| found.role == Role::Completion && found.is_open());
-    let is_receipt = |found: &&Placed<'_>| {
+    let is_receipt = |found: &&PlacedHit<'_>| {
         found.signature == code::KILLED
             && says_received_sigterm(&found.text)
             && found.is_within(evidence, NEAR_END_LINES)
@@ -229,7 +238,7 @@ fn says_stop(text: &str) -> bool {
 }
 
 /// Whether a run continues to its normal end after this: it can after an error, but not after a stop on purpose or a lost loss.
-fn can_be_survived(other: &Placed<'_>) -> bool {
+fn can_be_survived(other: &PlacedHit<'_>) -> bool {
     other.role != Role::Verdict
         && !matches!(
             other.reason,
@@ -239,7 +248,7 @@ fn can_be_survived(other: &Placed<'_>) -> bool {
 
 /// Whether a stream ends with the exception that ended the work, or with a launcher's report of a failed child, and nothing states a normal
 /// end.
-pub(crate) fn badly(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
+pub(crate) fn badly(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
     if is_stated(placed, evidence) {
         return false;
     }
@@ -257,10 +266,13 @@ fn is_counted(evidence: &TerminationEvidence) -> bool {
 }
 
 /// The exception of the last traceback of a stream, with the frame that raised it, where nothing shows whether it was handled.
-pub(crate) fn unsettled(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(crate) fn unsettled(
+    placed: &[PlacedHit<'_>],
+    evidence: &TerminationEvidence,
+) -> Option<TerminationFinding> {
     let (found, thrown) = evidence.logs.iter().find_map(|log| {
         let end = log.log.last_traceback.as_ref()?;
-        let is_its = |found: &&Placed<'_>| found.stream == Some(log.stream) && is_end_of(end, found);
+        let is_its = |found: &&PlacedHit<'_>| found.stream == Some(log.stream) && is_end_of(end, found);
         let found = placed.iter().filter(is_its).find(|found| found.is_open())?;
         Some((found, found.finding(Confidence::Guess)))
     })?;

@@ -10,7 +10,7 @@ use super::outlived::AT_ONCE_MICROS;
 use super::work::{Count, Origin, Work};
 use crate::classify::evidence::{StreamLog, TerminationEvidence};
 use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
-use crate::classify::placed::Placed;
+use crate::classify::placed::PlacedHit;
 use crate::classify::rule::FactRule;
 use crate::pattern::Pattern;
 use crate::scan::{LogEvidence, Moment};
@@ -30,12 +30,15 @@ static DONE_INSTEAD: Pattern = Pattern::made(|| {
 });
 
 /// The failure of the work, if one of the errors is that.
-pub(crate) fn gave_up(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(crate) fn gave_up(
+    placed: &[PlacedHit<'_>],
+    evidence: &TerminationEvidence,
+) -> Option<TerminationFinding> {
     if is_stated(placed, evidence) {
         return None;
     }
     let work = Work::of(evidence);
-    let is_of_work = |found: &&Placed<'_>| is_of_work(found, work, placed, evidence);
+    let is_of_work = |found: &&PlacedHit<'_>| is_of_work(found, work, placed, evidence);
     match errors(placed, evidence).find(is_of_work) {
         Some(found) => Some(found.finding(Confidence::Likely)),
         None => said_failed(placed, evidence),
@@ -43,13 +46,13 @@ pub(crate) fn gave_up(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> 
 }
 
 /// The failure of the work as the script says it and no pattern knows it: with the known failure just before them, if there is one.
-fn said_failed(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+fn said_failed(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     // A trainer speaks of its interruption by a signal too.
     if placed.iter().any(|found| found.signature == code::KILLED) {
         return None;
     }
     let said = said(evidence).into_iter().rfind(|said| said.is_failure && !said.has_result_after)?;
-    let is_its = |found: &&Placed<'_>| {
+    let is_its = |found: &&PlacedHit<'_>| {
         found.stream == Some(said.stream.stream)
             && matches!(found.role, Role::Cause | Role::Verdict | Role::Exception)
             && !matches!(found.reason, Reason::EarlyStopped | Reason::Unknown)
@@ -65,7 +68,10 @@ fn said_failed(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<
 }
 
 /// Exit code 0 with the last of the errors, unless something states a normal end.
-pub(crate) fn outlasted(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(crate) fn outlasted(
+    placed: &[PlacedHit<'_>],
+    evidence: &TerminationEvidence,
+) -> Option<TerminationFinding> {
     if is_stated(placed, evidence) {
         return None;
     }
@@ -80,9 +86,9 @@ pub(crate) fn outlasted(placed: &[Placed<'_>], evidence: &TerminationEvidence) -
 
 /// Errors of the last lines that the script logged as such and that nothing took back.
 fn errors<'p, 'a>(
-    placed: &'p [Placed<'a>],
+    placed: &'p [PlacedHit<'a>],
     evidence: &'p TerminationEvidence,
-) -> impl Iterator<Item = &'p Placed<'a>> {
+) -> impl Iterator<Item = &'p PlacedHit<'a>> {
     placed.iter().filter(move |found| {
         matches!(found.role, Role::Cause | Role::Verdict | Role::Exception)
             && found.reason != Reason::EarlyStopped
@@ -93,7 +99,7 @@ fn errors<'p, 'a>(
 }
 
 /// One of the last lines of a stream that the script logged as an error, or in which it says that its training failed.
-struct Said<'a> {
+struct LoggedError<'a> {
     stream: &'a StreamLog,
     line_number: u64,
     text: &'a str,
@@ -101,7 +107,7 @@ struct Said<'a> {
     has_result_after: bool,
 }
 
-impl Said<'_> {
+impl LoggedError<'_> {
     fn item(&self) -> EvidenceItem {
         EvidenceItem {
             source: EvidenceSource::Log,
@@ -113,11 +119,11 @@ impl Said<'_> {
 }
 
 /// Such lines, whether or not a pattern knows them, without those after which the training continued.
-fn said(evidence: &TerminationEvidence) -> Vec<Said<'_>> {
+fn said(evidence: &TerminationEvidence) -> Vec<LoggedError<'_>> {
     evidence.logs.iter().flat_map(|stream| said_in(stream, evidence)).collect()
 }
 
-fn said_in<'a>(stream: &'a StreamLog, evidence: &TerminationEvidence) -> Vec<Said<'a>> {
+fn said_in<'a>(stream: &'a StreamLog, evidence: &TerminationEvidence) -> Vec<LoggedError<'a>> {
     let (results, progress) = after_elsewhere(stream, evidence);
     let log = &stream.log;
     let first_kept = (log.line_count + 1).saturating_sub(log.last_lines.len() as u64);
@@ -132,7 +138,7 @@ fn said_in<'a>(stream: &'a StreamLog, evidence: &TerminationEvidence) -> Vec<Sai
         let is_said = is_failure || (is_logged_error(text) && !was_dealt_with);
         let went_on = after >= PROGRESS_AFTER || progress >= PROGRESS_AFTER;
         let has_result_after = after > 0 || results;
-        let said = Said { stream, line_number, text, is_failure, has_result_after };
+        let said = LoggedError { stream, line_number, text, is_failure, has_result_after };
         (is_said && !went_on).then_some(said)
     };
     (0..last.len()).filter_map(of_line).collect()
@@ -153,7 +159,12 @@ fn after_elsewhere(stream: &StreamLog, evidence: &TerminationEvidence) -> (bool,
 
 /// Whether the work was not done: the script says that it failed, its count falls short, the machine failed with the last words, or there
 /// are no words but of the error.
-fn is_of_work(found: &Placed<'_>, work: Work, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
+fn is_of_work(
+    found: &PlacedHit<'_>,
+    work: Work,
+    placed: &[PlacedHit<'_>],
+    evidence: &TerminationEvidence,
+) -> bool {
     let Some(stream) = evidence.logs.iter().find(|log| Some(log.stream) == found.stream) else {
         return false;
     };
@@ -179,7 +190,7 @@ fn is_of_work(found: &Placed<'_>, work: Work, placed: &[Placed<'_>], evidence: &
 }
 
 /// Whether its stream has a result or a count of the work behind it.
-pub(crate) fn is_followed_by_work(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
+pub(crate) fn is_followed_by_work(found: &PlacedHit<'_>, evidence: &TerminationEvidence) -> bool {
     let log = evidence.logs.iter().find(|log| Some(log.stream) == found.stream);
     let is_result = |line: &str| RESULT.is_match(line) && !line.contains("wandb");
     log.is_some_and(|log| lines_from(&log.log, found.line_number + 1).any(is_result))

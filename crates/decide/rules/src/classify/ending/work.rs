@@ -7,7 +7,7 @@ use super::log_lines;
 use super::near_end::{AFTERWORD_LINES, NEAR_END_LINES, is_end_of, is_followed};
 use super::outlived::AT_ONCE_MICROS;
 use crate::classify::evidence::{StreamLog, TerminationEvidence};
-use crate::classify::placed::Placed;
+use crate::classify::placed::PlacedHit;
 use crate::pattern::Pattern;
 use crate::scan::{self, LogEvidence, Moment, Phase};
 
@@ -133,8 +133,8 @@ impl Work {
 impl Failure {
     /// The failure that the line is of, if a traceback at the end of its stream ends with it.
     pub(crate) fn of(
-        found: &Placed<'_>,
-        placed: &[Placed<'_>],
+        found: &PlacedHit<'_>,
+        placed: &[PlacedHit<'_>],
         evidence: &TerminationEvidence,
     ) -> Option<Self> {
         let stream = evidence.logs.iter().find(|log| Some(log.stream) == found.stream)?;
@@ -157,17 +157,17 @@ impl Failure {
 }
 
 /// Whether a thread or a child of the user failed, and not one of a library, such as a loader's that lost the main program.
-fn is_in_code_of_the_user(found: &Placed<'_>) -> bool {
+fn is_in_code_of_the_user(found: &PlacedHit<'_>) -> bool {
     found.raised_at.is_some() && !found.phases.contains(&Phase::LocalPeer)
 }
 
 /// Whether a result or a count of the work is printed after it in its stream.
-fn has_work_after(found: &Placed<'_>, stream: &StreamLog) -> bool {
+fn has_work_after(found: &PlacedHit<'_>, stream: &StreamLog) -> bool {
     log_lines::lines_from(&stream.log, found.line_number + 1).any(log_lines::is_result)
 }
 
 /// The same of the other streams, by the clock. What is read together may have been written before.
-fn has_work_elsewhere(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
+fn has_work_elsewhere(found: &PlacedHit<'_>, evidence: &TerminationEvidence) -> bool {
     let is_later = |moment: &Moment| {
         moment.at.zip(found.at).is_some_and(|(at, found)| at.as_micros() - found.as_micros() > AT_ONCE_MICROS)
     };
@@ -176,7 +176,7 @@ fn has_work_elsewhere(found: &Placed<'_>, evidence: &TerminationEvidence) -> boo
 }
 
 /// The line that a logger wrote just before the traceback, or before the first one of its chain, that ends with this.
-fn logged_above<'a>(found: &Placed<'_>, log: &'a LogEvidence) -> Option<&'a str> {
+fn logged_above<'a>(found: &PlacedHit<'_>, log: &'a LogEvidence) -> Option<&'a str> {
     let first_kept = (log.line_count + 1).saturating_sub(log.last_lines.len() as u64);
     let above = usize::try_from(found.line_number.saturating_sub(first_kept)).unwrap_or(0);
     let lines: Vec<&str> = log.last_lines[..above.min(log.last_lines.len())]

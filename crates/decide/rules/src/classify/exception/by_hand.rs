@@ -5,7 +5,7 @@
 use trackway_core::TerminationReason as Reason;
 
 use super::lasting::is_of_logic;
-use crate::classify::placed::{Placed, chained};
+use crate::classify::placed::{PlacedHit, chained};
 use crate::pattern::Pattern;
 use crate::signatures::Role;
 
@@ -14,14 +14,14 @@ static ALLOCATORS: Pattern =
     Pattern::exact(r"RuntimeError: (CUDA|HIP|XPU|NPU|MPS)( backend)?( error:)? out of memory");
 
 /// Drops what such lines say of the machine. The exceptions that they are remain.
-pub(crate) fn drop_words(placed: &mut Vec<Placed<'_>>) {
+pub(crate) fn drop_words(placed: &mut Vec<PlacedHit<'_>>) {
     let all = placed.as_slice();
     let said: Vec<usize> =
         all.iter().filter(|found| is_only_said(found, all)).map(|found| found.order).collect();
     placed.retain(|found| !said.contains(&found.order));
 }
 
-fn is_only_said(found: &Placed<'_>, placed: &[Placed<'_>]) -> bool {
+fn is_only_said(found: &PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> bool {
     found.is_by_hand
         && is_for_others_to_say(found)
         && !ALLOCATORS.is_match(&found.text)
@@ -29,7 +29,7 @@ fn is_only_said(found: &Placed<'_>, placed: &[Placed<'_>]) -> bool {
 }
 
 /// Whether a machine, a network, a platform or a person is the one to say it.
-fn is_for_others_to_say(found: &Placed<'_>) -> bool {
+fn is_for_others_to_say(found: &PlacedHit<'_>) -> bool {
     match found.role {
         Role::Verdict | Role::Cause | Role::Exception | Role::Consequence => matches!(
             found.reason,
@@ -46,7 +46,7 @@ fn is_for_others_to_say(found: &Placed<'_>) -> bool {
 }
 
 /// Whether `found` was raised because of `other`, which the machine may have caused.
-fn is_translated(other: &Placed<'_>, found: &Placed<'_>, placed: &[Placed<'_>]) -> bool {
+fn is_translated(other: &PlacedHit<'_>, found: &PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> bool {
     matches!(other.role, Role::Cause | Role::Exception)
         && !other.is_on_line_of(found)
         && chained(placed, *other, *found)

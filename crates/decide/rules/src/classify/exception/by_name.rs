@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::classify::placed::Placed;
+use crate::classify::placed::PlacedHit;
 use crate::pattern::Pattern;
 use crate::scan::{Hit, Phase};
 use crate::signatures::{evaluator, exception_names};
@@ -29,7 +29,7 @@ static SIGNS: Pattern = Pattern::made(|| {
 static TIMED_OUT: Pattern = Pattern::new(r"timed? ?out");
 
 /// Drops the readings that rest on such a name alone. The exceptions that they are remain.
-pub(crate) fn drop_names(placed: &mut Vec<Placed<'_>>) {
+pub(crate) fn drop_names(placed: &mut Vec<PlacedHit<'_>>) {
     placed.retain(|found| !is_only_named(found.hit));
 }
 

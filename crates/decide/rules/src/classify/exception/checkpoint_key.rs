@@ -1,7 +1,7 @@
 //! A key that is not there: of a checkpoint only where the code that reads it speaks of one. Settings have an
 //! `optimizer` and an `epoch` too.
 
-use crate::classify::placed::Placed;
+use crate::classify::placed::PlacedHit;
 use crate::classify::settings::own_code;
 use crate::pattern::Pattern;
 use crate::scan::{Hit, Phase};
@@ -17,7 +17,7 @@ static CHECKPOINT: Pattern = Pattern::new(
 );
 
 /// Drops what such lines say of checkpoints where their code does not. The exceptions that they are remain.
-pub(crate) fn drop_others(placed: &mut Vec<Placed<'_>>) {
+pub(crate) fn drop_others(placed: &mut Vec<PlacedHit<'_>>) {
     placed.retain(|found| !is_of_another(found.hit));
 }
 

@@ -3,7 +3,7 @@
 
 use trackway_core::TerminationReason as Reason;
 
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, any_of, calls, in_folder, in_function};
 
 /// A frame with its statement that matches the pattern has this reason.
 const fn row(reason: Reason, pattern: &'static str) -> (Reason, Pattern) {
@@ -14,19 +14,65 @@ const fn row(reason: Reason, pattern: &'static str) -> (Reason, Pattern) {
 static FIRM: [(Reason, Pattern); 7] = [
     row(
         Reason::StorageError,
-        r#"\.write_(record|end_of_file)\(|\._write_file\(|\bos\.(makedirs|mkdir|chmod|fsync|statvfs)\(|\bshutil\.(copy\w*|move)\(|\bopen\([^\n]{1,120}?, ?(mode ?= ?)?["'][wax]b?\+?b?["']|\bopen\(te?mp_\w+, mode\b|\b_?(writer|fp|file|fileobj|handle)\.(write|flush)\(|[/\\]triton[/\\]runtime[/\\]cache\.py[^\n]*\bin put\b|[/\\](s3fs|gcsfs|adlfs|s3transfer|boto3[/\\]s3|google[/\\]cloud[/\\]storage|azure[/\\]storage)[/\\]"#,
+        any_of![
+            r"\.write_(record|end_of_file)\(",
+            r"\._write_file\(",
+            r"\bos\.(makedirs|mkdir|chmod|fsync|statvfs)\(",
+            r"\bshutil\.(copy\w*|move)\(",
+            r#"\bopen\([^\n]{1,120}?, ?(mode ?= ?)?["'][wax]b?\+?b?["']"#,
+            r"\bopen\(te?mp_\w+, mode\b",
+            r"\b_?(writer|fp|file|fileobj|handle)\.(write|flush)\(",
+            r"[/\\]triton[/\\]runtime[/\\]cache\.py[^\n]*\bin put\b",
+            in_folder![
+                "s3fs",
+                "gcsfs",
+                "adlfs",
+                "s3transfer",
+                r"boto3[/\\]s3",
+                r"google[/\\]cloud[/\\]storage",
+                r"azure[/\\]storage",
+            ],
+        ],
     ),
     row(
         Reason::HostOom,
-        r"\b_error_if_any_worker_fails\(|\bos\.fork\(|\bfork_exec\(|\b_new_(using_fd|using_filename|shared)\w*\(|\b_share_(fd|filename)\w*\(",
+        any_of![
+            r"\b_error_if_any_worker_fails\(",
+            r"\bos\.fork\(",
+            r"\bfork_exec\(",
+            r"\b_new_(using_fd|using_filename|shared)\w*\(",
+            r"\b_share_(fd|filename)\w*\(",
+        ],
     ),
     row(
         Reason::NumericDivergence,
-        r"\bin (_detect_anomaly|_?check_?numerics\w*|detect_nan\w*|_?check_(nan|inf|overflow|special)\w*|assert_finite\w*)\b|loss_scaler\.py[^\n]*\bin update_scale\b|fp16_optimizer\.py[^\n]*\bin clip_grad_norm\b|\b_update_scale\(|\bmin_loss_scale\b|[/\\]torch[/\\]distributions[/\\]distribution\.py[^\n]*\bin __init__\b|\braise FloatingPointError\b",
+        any_of![
+            in_function![
+                "_detect_anomaly",
+                r"_?check_?numerics\w*",
+                r"detect_nan\w*",
+                r"_?check_(nan|inf|overflow|special)\w*",
+                r"assert_finite\w*",
+            ],
+            r"loss_scaler\.py[^\n]*\bin update_scale\b",
+            r"fp16_optimizer\.py[^\n]*\bin clip_grad_norm\b",
+            r"\b_update_scale\(",
+            r"\bmin_loss_scale\b",
+            r"[/\\]torch[/\\]distributions[/\\]distribution\.py[^\n]*\bin __init__\b",
+            r"\braise FloatingPointError\b",
+        ],
     ),
     row(
         Reason::Cancelled,
-        r"\btime\.sleep\(|\bwaiter\.acquire\(|\b_?(selector|poller|poll)\.(select|poll)\(|\bos\.waitpid\(|\b_wait_for_tstate_lock\b|\block\.acquire\(|\bsignal\.(pause|sigwait)\b",
+        any_of![
+            r"\btime\.sleep\(",
+            r"\bwaiter\.acquire\(",
+            r"\b_?(selector|poller|poll)\.(select|poll)\(",
+            r"\bos\.waitpid\(",
+            r"\b_wait_for_tstate_lock\b",
+            r"\block\.acquire\(",
+            r"\bsignal\.(pause|sigwait)\b",
+        ],
     ),
     row(Reason::Hang, r"[/\\]distributed_c10d\.py[^\n]*\bin (monitored_)?barrier\b"),
     row(
@@ -35,7 +81,11 @@ static FIRM: [(Reason, Pattern); 7] = [
     ),
     row(
         Reason::NetworkError,
-        r"[/\\]elastic[/\\]rendezvous[/\\]|\bTCPStore\(|\bin (_create_c10d_store|_create_tcp_store\w*|_store_based_barrier)\b",
+        any_of![
+            r"[/\\]elastic[/\\]rendezvous[/\\]",
+            r"\bTCPStore\(",
+            in_function!["_create_c10d_store", r"_create_tcp_store\w*", "_store_based_barrier"],
+        ],
     ),
 ];
 
@@ -43,7 +93,11 @@ static FIRM: [(Reason, Pattern); 7] = [
 static LOOSE: [(Reason, Pattern); 6] = [
     row(
         Reason::SchemaDrift,
-        r"[/\\]pandas[/\\]core[/\\](frame\.py[^\n]*\bin __getitem__|generic\.py[^\n]*\bin __getattr__)\b|\b_set_features_order_data\w*|\bget_cat_factor_bytes_representation\b",
+        any_of![
+            r"[/\\]pandas[/\\]core[/\\](frame\.py[^\n]*\bin __getitem__|generic\.py[^\n]*\bin __getattr__)\b",
+            r"\b_set_features_order_data\w*",
+            r"\bget_cat_factor_bytes_representation\b",
+        ],
     ),
     row(
         Reason::EvaluatorError,
@@ -51,27 +105,62 @@ static LOOSE: [(Reason, Pattern); 6] = [
     ),
     row(
         Reason::CheckpointError,
-        r"\b\w*(load|restore|resume)\w*(checkpoint|ckpt|state_dict)\w*\(|\b_open_zipfile_reader\(|\bsafe_open\(",
+        any_of![
+            r"\b\w*(load|restore|resume)\w*(checkpoint|ckpt|state_dict)\w*\(",
+            r"\b_open_zipfile_reader\(",
+            r"\bsafe_open\(",
+        ],
     ),
     row(
         Reason::DataError,
-        r"\b(Image\.open|cv2\.imread|imageio\.imread|sf\.read|soundfile\.read|librosa\.load|torchaudio\.load|pq\.read_table|pd\.read_\w+|gzip\.open|np\.load|h5py\.File|_?(read|decode|load)_(data|image|img|sample|audio|label|ann\w*|frame|video|record)s?)\(|\b(check_array|check_X_y|_?validate_data)\(|\btorch\.stack\(batch\b|\bjson\.loads\(line\b",
+        any_of![
+            calls![
+                r"Image\.open",
+                r"cv2\.imread",
+                r"imageio\.imread",
+                r"sf\.read",
+                r"soundfile\.read",
+                r"librosa\.load",
+                r"torchaudio\.load",
+                r"pq\.read_table",
+                r"pd\.read_\w+",
+                r"gzip\.open",
+                r"np\.load",
+                r"h5py\.File",
+                r"_?(read|decode|load)_(data|image|img|sample|audio|label|ann\w*|frame|video|record)s?",
+            ],
+            calls!["check_array", "check_X_y", "_?validate_data"],
+            r"\btorch\.stack\(batch\b",
+            r"\bjson\.loads\(line\b",
+        ],
     ),
     // With a shape that is known, what an allocation lacks is memory.
     row(
         Reason::HostOom,
-        r#"\btorch\.(zeros|ones|empty|full)(_like)?\([^\n]*device ?= ?["']cpu["']|\bnp\.(zeros|ones|empty|full)(_like)?\("#,
+        any_of![
+            r#"\btorch\.(zeros|ones|empty|full)(_like)?\([^\n]*device ?= ?["']cpu["']"#,
+            r"\bnp\.(zeros|ones|empty|full)(_like)?\(",
+        ],
     ),
     row(
         Reason::DeviceOom,
-        r"\btorch\.(zeros|ones|empty|full)(_like)?\(|\breturn t\.to\(|\.new_(zeros|ones|empty|full)\(|\btorch\.preserve_format\b|\bparam_applied = fn\(param\)",
+        any_of![
+            r"\btorch\.(zeros|ones|empty|full)(_like)?\(",
+            r"\breturn t\.to\(",
+            r"\.new_(zeros|ones|empty|full)\(",
+            r"\btorch\.preserve_format\b",
+            r"\bparam_applied = fn\(param\)",
+        ],
     ),
 ];
 
 /// Operations of a device: with the shapes of the steps before, what they lack is memory.
-static OPERATION: Pattern = Pattern::new(
-    r"\brun_backward\(|\bF\.(linear|conv\w+|softmax|log_softmax|gelu|layer_norm|scaled_dot_product_attention)\(|\btorch\.(matmul|bmm|cat|baddbmm|einsum)\(|\btorch\._C\._nn\.(linear|gelu|scaled_dot_product_attention)\(",
-);
+static OPERATION: Pattern = Pattern::new(any_of![
+    r"\brun_backward\(",
+    r"\bF\.(linear|conv\w+|softmax|log_softmax|gelu|layer_norm|scaled_dot_product_attention)\(",
+    r"\btorch\.(matmul|bmm|cat|baddbmm|einsum)\(",
+    r"\btorch\._C\._nn\.(linear|gelu|scaled_dot_product_attention)\(",
+]);
 
 /// The reason that the statement has whatever the frames around it were doing.
 pub(super) fn firm(statement: &str) -> Option<Reason> {

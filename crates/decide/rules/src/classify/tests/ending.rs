@@ -558,7 +558,7 @@ fn the_closing_lines_of_a_tracker_are_no_end() {
 }
 
 /// Proves that exit code 0 is not certain where the log shows another end as well: a counter of an early stop, a bar
-/// that is far from its end, or only errors that were dealt with; and that a count, words or a result settle it.
+/// that is far from its end, only errors that were dealt with, or a last line that is cut; and that a count, words or a result settle it.
 #[test]
 fn an_end_that_may_be_another_one_is_not_certain() {
     let of = |log: &str| {
@@ -572,6 +572,8 @@ fn an_end_that_may_be_another_one_is_not_certain() {
         "Epoch 00031: val_auc did not improve from 0.81220\n",
         "Epoch 41:  73%|######  | 1095/1500 [10:11<03:46,  1.79it/s, loss=1.21]\n",
         "WARNING skipping a.parquet: file is truncated\n",
+        "step 3000/9000 loss 2.114\nstep 3200/90",
+        "epoch 12 loss 0.1\nTraceback (most recent ca",
     ] {
         assert_eq!(of(log), Confidence::Likely, "{log}");
     }

@@ -24,7 +24,7 @@ pub struct DataPlace {
 
 impl DataCursor {
     /// Records which batch a step trains on. Several ranks report the same.
-    pub fn tell(&mut self, step: Step, batch: u64, epoch: Option<u64>) {
+    pub fn record(&mut self, step: Step, batch: u64, epoch: Option<u64>) {
         self.reported.insert(step, DataPlace { batch, epoch });
         if self.reported.len() > PLACES_MAX {
             self.reported.pop_first();
@@ -47,9 +47,9 @@ mod tests {
     #[test]
     fn the_batch_of_a_step_follows_from_what_was_reported() {
         let mut cursor = DataCursor::default();
-        cursor.tell(6, 5, Some(0));
-        cursor.tell(11, 10, Some(1));
-        cursor.tell(13, 40, Some(1));
+        cursor.record(6, 5, Some(0));
+        cursor.record(11, 10, Some(1));
+        cursor.record(13, 40, Some(1));
         let at = |step| cursor.at(step).map(|place| (place.batch, place.epoch));
         assert_eq!(at(5), None);
         assert_eq!(at(10), Some((9, Some(0))));
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn old_places_are_forgotten() {
         let mut cursor = DataCursor::default();
-        (1..=10_000).for_each(|step| cursor.tell(step, 2 * step, None));
+        (1..=10_000).for_each(|step| cursor.record(step, 2 * step, None));
         assert_eq!(cursor.reported.len(), PLACES_MAX);
         assert_eq!(cursor.at(5_000), None);
         assert_eq!(cursor.at(10_000).map(|place| place.batch), Some(20_000));

@@ -22,14 +22,14 @@ const LOSS_SLICE_TOKENS: f64 = 1024.0;
 
 /// What one layer keeps of one token, in bytes, on the ranks that split its matrices.
 #[derive(Debug, Clone, Copy, Default)]
-struct Kept {
+struct ActivationBytes {
     /// What every tensor rank holds whole unless tokens are shared out.
     whole: f64,
     /// What tensor ranks divide.
     divided: f64,
 }
 
-impl Kept {
+impl ActivationBytes {
     fn of_rank(self, spec: &MemorySpec) -> f64 {
         let tensor = spec.parallel.tensor as f64;
         let whole = if spec.parallel.sequence { self.whole / tensor } else { self.whole };
@@ -135,7 +135,7 @@ impl<'a> Layer<'a> {
             Recompute::Selective => self.selected(),
             Recompute::Full => {
                 let input = residual_bytes(self.spec) * self.model.hidden as f64;
-                Kept { whole: input, divided: 0.0 }.of_rank(self.spec)
+                ActivationBytes { whole: input, divided: 0.0 }.of_rank(self.spec)
             }
         }
     }
@@ -144,7 +144,7 @@ impl<'a> Layer<'a> {
     fn everything(&self) -> f64 {
         let attentions = if self.crossing { 2.0 } else { 1.0 };
         let (attention, feed_forward) = (self.attention(), self.feed_forward());
-        Kept {
+        ActivationBytes {
             whole: attentions * attention.whole + feed_forward.whole,
             divided: attentions * attention.divided + feed_forward.divided,
         }
@@ -155,7 +155,8 @@ impl<'a> Layer<'a> {
     fn selected(&self) -> f64 {
         let (hidden, query) = (self.model.hidden as f64, self.model.query_width() as f64);
         let divided = 2.0 * query + self.model.key_value_width() as f64 + self.inner();
-        Kept { whole: self.number * 2.0 * hidden, divided: self.number * divided }.of_rank(self.spec)
+        ActivationBytes { whole: self.number * 2.0 * hidden, divided: self.number * divided }
+            .of_rank(self.spec)
     }
 
     /// Gradients of a layer's activations, while its backward pass goes through them.
@@ -172,11 +173,14 @@ impl<'a> Layer<'a> {
             }
             Attention::Eager => self.scores() * SCORE_GRADIENT_BYTES,
         };
-        Kept { whole: 2.0 * residual_bytes(self.spec) * hidden, divided: self.number * widest + scores }
-            .of_rank(self.spec)
+        ActivationBytes {
+            whole: 2.0 * residual_bytes(self.spec) * hidden,
+            divided: self.number * widest + scores,
+        }
+        .of_rank(self.spec)
     }
 
-    fn attention(&self) -> Kept {
+    fn attention(&self) -> ActivationBytes {
         let model = self.model;
         let (query, key_value) = (model.query_width() as f64, model.key_value_width() as f64);
         let adapted = if self.reaches(Targets::Attention) { 3.0 } else { 2.0 };
@@ -184,7 +188,7 @@ impl<'a> Layer<'a> {
         // The output of attention is kept by attention itself; an adapter after it keeps a copy.
         let behind = if self.reaches(Targets::Attention) { self.number + MASK_BYTES } else { 0.0 };
         let flows = self.number * (2.0 * query + 2.0 * key_value) + behind * query;
-        Kept { whole: from, divided: flows + self.score_bytes() }
+        ActivationBytes { whole: from, divided: flows + self.score_bytes() }
     }
 
     /// Scores of one token: one for each head and each token it attends to.
@@ -203,7 +207,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    fn feed_forward(&self) -> Kept {
+    fn feed_forward(&self) -> ActivationBytes {
         let seen = self.model.experts_per_token as f64;
         let mixture = if self.model.experts > 1 { seen } else { 0.0 };
         // Tokens are copied to the experts that see them, and what these give is kept to be weighed.
@@ -211,7 +215,7 @@ impl<'a> Layer<'a> {
         let norms = self.norm() * self.further_norms();
         let into = if self.model.gated { 2.0 } else { 1.0 };
         let whole = norms + self.inputs_of(Targets::All, into) + self.mask() + routed;
-        Kept { whole, divided: self.inner_bytes() * self.inner() }
+        ActivationBytes { whole, divided: self.inner_bytes() * self.inner() }
     }
 
     /// Width inside the feed-forward block for one token: of all experts that see it.

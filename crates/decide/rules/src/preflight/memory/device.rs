@@ -43,10 +43,10 @@ impl Device {
 impl<'de> Deserialize<'de> for Device {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Named {
+        struct DeviceName {
             name: String,
         }
-        let Named { name } = Named::deserialize(deserializer)?;
+        let DeviceName { name } = DeviceName::deserialize(deserializer)?;
         Self::named(&name).copied().ok_or_else(|| D::Error::custom(format!("there is no device `{name}`")))
     }
 }

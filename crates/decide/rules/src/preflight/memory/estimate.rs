@@ -53,7 +53,7 @@ struct Account<'a> {
 
 /// Bytes at one time, beside the states that are always there.
 #[derive(Debug, Clone, Copy, Default)]
-struct Moment {
+struct TransientBytes {
     gradients: f64,
     activations: f64,
     logits: f64,
@@ -100,7 +100,7 @@ impl<'a> Account<'a> {
         self.activations.layer_backward + dequantised_layer_bytes(self.spec, largest_matrix)
     }
 
-    fn moments(&self) -> Vec<(PhaseName, Moment)> {
+    fn moments(&self) -> Vec<(PhaseName, TransientBytes)> {
         let (copies, standing) = (self.copies, self.standing_gradients());
         let during = copies.weights + copies.buckets;
         let one_layer =
@@ -108,7 +108,7 @@ impl<'a> Account<'a> {
         let mut moments = vec![
             (
                 PhaseName::Loss,
-                Moment {
+                TransientBytes {
                     gradients: standing,
                     activations: self.kept,
                     logits: self.logits,
@@ -118,28 +118,28 @@ impl<'a> Account<'a> {
             ),
             (
                 PhaseName::Backward,
-                Moment {
+                TransientBytes {
                     gradients: standing,
                     activations: self.kept + self.layer_backward(),
                     copies: during + copies.head_gradients,
-                    ..Moment::default()
+                    ..TransientBytes::default()
                 },
             ),
             (
                 PhaseName::BackwardEnd,
-                Moment {
+                TransientBytes {
                     gradients: self.states.gradients,
                     activations: one_layer + self.layer_backward(),
                     copies: during + copies.layer_gradients,
-                    ..Moment::default()
+                    ..TransientBytes::default()
                 },
             ),
             (
                 PhaseName::Step,
-                Moment {
+                TransientBytes {
                     gradients: self.states.gradients,
                     copies: copies.buckets + copies.step,
-                    ..Moment::default()
+                    ..TransientBytes::default()
                 },
             ),
         ];
@@ -147,14 +147,14 @@ impl<'a> Account<'a> {
             let kv_cache = key_value_cache(self.spec);
             moments.push((
                 PhaseName::Generation,
-                Moment { kv_cache, copies: copies.weights, ..Moment::default() },
+                TransientBytes { kv_cache, copies: copies.weights, ..TransientBytes::default() },
             ));
         }
         moments
     }
 
     /// Holes in the allocator's blocks: a fraction of what comes and goes.
-    fn fragmentation(&self, moment: &Moment) -> f64 {
+    fn fragmentation(&self, moment: &TransientBytes) -> f64 {
         let share = if self.spec.expandable_segments { FRAGMENTATION_EXPANDABLE } else { FRAGMENTATION };
         share * (moment.activations + moment.logits + moment.copies)
     }
@@ -164,7 +164,7 @@ impl<'a> Account<'a> {
         CONTEXT_BYTES + if self.spec.parallel.devices() > 1 { COLLECTIVE_BYTES } else { 0.0 }
     }
 
-    fn parts(&self, moment: &Moment) -> Parts {
+    fn parts(&self, moment: &TransientBytes) -> Parts {
         let correction = self.calibration.map_or(1.0, |calibration| calibration.factor);
         Parts {
             parameters: bytes(self.states.parameters),

@@ -5,6 +5,7 @@ use std::path::Path;
 use trackway_api::models::gates::{GateFixture, GateReceipt, GateTests};
 use trackway_core::registry::GateVerdict;
 use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
 use trackway_flows::checkpoints::CheckpointRef;
 use trackway_flows::evaluation::evaluate::{self, EvaluateRequest, EvaluationSubject};
 use trackway_flows::evaluation::gates;
@@ -19,7 +20,7 @@ use crate::commands::checks::gate_tone;
 use crate::commands::live::supervised;
 use crate::exit::{Exit, Failure, INSUFFICIENT};
 use crate::page::write;
-use crate::printer::{Printer, Shown, Tone, row};
+use crate::printer::{Printer, StyledLine, Tone, row};
 use crate::units::counted;
 
 /// The known-bad models that are made: the predictions of an evaluation shuffled, the first checkpoint of a run.
@@ -74,7 +75,7 @@ fn unverified(printer: Printer, rules: &[String]) {
     }
 }
 
-fn verdict(printer: Printer, verdict: GateVerdict) -> Shown {
+fn verdict(printer: Printer, verdict: GateVerdict) -> StyledLine {
     printer.tone(gate_tone(verdict), verdict.as_str())
 }
 
@@ -189,7 +190,8 @@ fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Exit {
     let evaluation = context.resolve_evaluation(&args.evaluation)?;
     let fixture = gates::fixture_of(context, evaluation, args.name.as_deref())?;
     let fixture = gates::changed_fixture(fixture, &changes)?;
-    let text = serde_json::to_string_pretty(&fixture).map_err(|error| Failure::fault(error.to_string()))?;
+    let text =
+        serde_json::to_string_pretty(&fixture).map_err(|error| AppError::of(ErrorKind::Fault, error))?;
     write(&args.out, &format!("{text}\n"))?;
     printer.answer(&fixture, || {
         printer.note(format!("wrote the evidence of `{}` to {}", fixture.name, args.out.display()))

@@ -22,7 +22,7 @@ use crate::args::{
 use crate::commands::live::watch;
 use crate::commands::sections::note_more;
 use crate::exit::{Exit, Failure, INSUFFICIENT, parse_time};
-use crate::printer::{Printer, Shown, Tone, row};
+use crate::printer::{Printer, StyledLine, Tone, row};
 use crate::units::{bytes, counted, duration, short_hash, timestamp};
 
 pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) -> Exit {
@@ -136,7 +136,7 @@ fn approvers(approvals: &[Approval], now: Timestamp) -> String {
     cells.collect::<Vec<_>>().join(", ")
 }
 
-fn stage(printer: Printer, stage: ModelStage) -> Shown {
+fn stage(printer: Printer, stage: ModelStage) -> StyledLine {
     let tone = match stage {
         ModelStage::Production => Tone::Good,
         ModelStage::Staging => Tone::Bold,
@@ -151,10 +151,10 @@ fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Exit {
         Some(path) => {
             let shown = path.display();
             let text = std::fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format!("`{shown}` cannot be read: {error}"), "name a JSON file")
+                Failure::usage(format!("`{shown}` cannot be read"), "name a JSON file").because(error)
             })?;
             let json = serde_json::from_str(&text).map_err(|error| {
-                Failure::usage(format!("`{shown}` is not valid JSON: {error}"), "fix the file")
+                Failure::usage(format!("`{shown}` is not valid JSON"), "fix the file").because(error)
             })?;
             Some(json)
         }

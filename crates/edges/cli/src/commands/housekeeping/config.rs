@@ -10,6 +10,7 @@ use trackway_api::home::settings::{
 };
 
 use trackway_engine::notify::host_of;
+use trackway_formats::settings::EngineSection;
 
 use crate::printer::Printer;
 use crate::settings::{FileState, FoundFile, Origin, Setting, Settings};
@@ -33,7 +34,7 @@ pub fn config(settings: &Settings, files: &[FoundFile], printer: Printer) -> u8 
 struct Row<'s> {
     key: Cow<'static, str>,
     value: Value,
-    origin: &'s Origin,
+    origin: Cow<'s, Origin>,
 }
 
 fn rows(settings: &Settings) -> Vec<Row<'_>> {
@@ -42,16 +43,17 @@ fn rows(settings: &Settings) -> Vec<Row<'_>> {
     let queues = settings.queues.iter().map(|(queue, at_most)| Row {
         key: format!("queues.{queue}.at_most").into(),
         value: json!(at_most.value),
-        origin: &at_most.origin,
+        origin: Cow::Borrowed(&at_most.origin),
     });
     let engines = settings.engines.iter().flat_map(|(engine, setting)| {
-        let row = |key: &str, value: Value| Row {
+        let EngineSection { settings, kind_line, gpus_line } = &setting.value;
+        let row = |key: &str, value: Value, line: Option<usize>| Row {
             key: format!("engines.{engine}.{key}").into(),
             value,
-            origin: &setting.origin,
+            origin: Cow::Owned(line.map_or(Origin::Default, |line| setting.origin.at_line(line))),
         };
-        let kind = row("kind", json!(setting.value.kind));
-        std::iter::once(kind).chain(setting.value.gpus.map(|gpus| row("gpus", json!(gpus))))
+        let kind = row("kind", json!(settings.kind), *kind_line);
+        std::iter::once(kind).chain(settings.gpus.map(|gpus| row("gpus", json!(gpus), *gpus_line)))
     });
     [
         Row::of_option("home", json!(home.folder().to_string_lossy()), settings.home.as_ref()),
@@ -71,17 +73,18 @@ fn rows(settings: &Settings) -> Vec<Row<'_>> {
 
 impl<'s> Row<'s> {
     fn of<T: Serialize>(key: &'static str, setting: &'s Setting<T>) -> Self {
-        Self { key: key.into(), value: json!(setting.value), origin: &setting.origin }
+        Self { key: key.into(), value: json!(setting.value), origin: Cow::Borrowed(&setting.origin) }
     }
 
     /// What holds of a setting without a default.
     fn of_option<T>(key: &'static str, value: Value, setting: Option<&'s Setting<T>>) -> Self {
-        Self { key: key.into(), value, origin: setting.map_or(&Origin::Default, |setting| &setting.origin) }
+        let origin = setting.map_or(&Origin::Default, |setting| &setting.origin);
+        Self { key: key.into(), value, origin: Cow::Borrowed(origin) }
     }
 
     fn cells(&self) -> Vec<String> {
         let value = self.value.as_str().map_or_else(|| self.value.to_string(), str::to_owned);
-        let set_by = match self.origin {
+        let set_by = match self.origin.as_ref() {
             Origin::Flag(name) | Origin::Environment(name) => (*name).to_owned(),
             Origin::File { path, line } => format!("{}:{line}", path.display()),
             Origin::Default => "default".to_owned(),
@@ -90,7 +93,7 @@ impl<'s> Row<'s> {
     }
 
     fn document(&self) -> WireSetting {
-        let (origin, name, path, line) = match self.origin {
+        let (origin, name, path, line) = match self.origin.as_ref() {
             Origin::Flag(name) => (SettingOrigin::Flag, Some((*name).to_owned()), None, None),
             Origin::Environment(name) => (SettingOrigin::Environment, Some((*name).to_owned()), None, None),
             Origin::File { path, line } => {
@@ -105,6 +108,7 @@ impl<'s> Row<'s> {
 fn file_cells(file: &FoundFile) -> Vec<String> {
     let of = match file.kind {
         SettingsFileKind::Project => "the project",
+        SettingsFileKind::Home => "the home",
         SettingsFileKind::User => "the user",
     };
     let state = match &file.state {

@@ -15,6 +15,6 @@ pub fn notify(args: &NotifyArgs, setting: Option<&str>, printer: Printer) -> Exi
             printer.note(format!("{host} has taken a test notification"));
             Ok(0)
         }
-        Err(why) => Err(Failure::fault(format!("the test notification was not taken: {why}"))),
+        Err(why) => Err(Failure::fault("the test notification was not taken").because(why)),
     }
 }

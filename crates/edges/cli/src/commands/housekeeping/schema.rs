@@ -18,7 +18,7 @@ pub fn schema(args: &SchemaArgs, printer: Printer) -> Exit {
             .hint("list the documents with: trackway schema")
     })?;
     let schema =
-        entry.schema().map_err(|error| Failure::fault(format!("the schema of `{name}`: {error}")))?;
+        entry.schema().map_err(|error| Failure::fault(format!("the schema of `{name}`")).because(error))?;
     printer.document(&DocumentSchema(schema));
     Ok(0)
 }

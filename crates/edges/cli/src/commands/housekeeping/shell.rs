@@ -18,10 +18,8 @@ pub fn man(args: &ManArgs, printer: Printer) -> Exit {
     let written =
         std::fs::create_dir_all(&args.out).and_then(|()| clap_mangen::generate_to(Cli::command(), &args.out));
     written.map_err(|error| {
-        Failure::usage(
-            format!("cannot write man pages to `{folder}`: {error}"),
-            "name a folder that can be written",
-        )
+        let what = format!("cannot write man pages to `{folder}`");
+        Failure::usage(what, "name a folder that can be written").because(error)
     })?;
     printer.note(format!("man pages are in `{folder}`: man -l {}", args.out.join("trackway.1").display()));
     Ok(0)

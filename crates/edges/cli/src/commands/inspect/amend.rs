@@ -1,7 +1,7 @@
 //! `trackway amend`: late facts beside a receipt, and what a run is called and how lists show it.
 
 use trackway_api::runs::{AmendedRun, RunAmendment, RunField};
-use trackway_core::name::Named;
+use trackway_core::name::NameKind;
 use trackway_engine::Context;
 use trackway_engine::good_runs::BLESSED;
 use trackway_flows::runs::amend::{self, AmendRequest};
@@ -56,7 +56,7 @@ fn amend_attempt(context: &Context, subject: &str, request: &AmendRequest, print
 
 fn changes(args: &AmendRunArgs) -> Result<RunChanges, Failure> {
     Ok(RunChanges {
-        name: args.name.as_deref().map(|name| given_name(Named::Run, name)).transpose()?,
+        name: args.name.as_deref().map(|name| given_name(NameKind::Run, name)).transpose()?,
         note: args.note.clone(),
         tags: given("--tag", &args.tags)?,
         untag: args.untag.clone(),

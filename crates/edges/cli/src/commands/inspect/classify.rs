@@ -1,6 +1,6 @@
 use std::io::Read;
 
-use trackway_flows::runs::classify::{self, Known};
+use trackway_flows::runs::classify::{self, ExitFacts};
 
 use crate::args::ClassifyArgs;
 use crate::commands::live::BytesBar;
@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, Tone};
 
 pub fn classify(args: &ClassifyArgs, printer: Printer) -> Exit {
-    let known = Known {
+    let known = ExitFacts {
         exit_code: args.exit_code,
         signal: args.signal.as_deref().map(signal_number).transpose()?,
         launcher_state: args.launcher_state.clone(),

@@ -10,7 +10,7 @@ use crate::units::{bytes, counted};
 pub fn export(context: &Context, args: &RunExportArgs, printer: Printer) -> Exit {
     let run = context.resolve_run(&args.run)?;
     let written =
-        reading(printer, |onlooker| export::export(context, run, &args.out, args.format, onlooker))?;
+        reading(printer, |observer| export::export(context, run, &args.out, args.format, observer))?;
     printer.answer(&written, || {
         let rows = written.files.iter().map(|file| {
             vec![file.path.clone(), counted(file.rows, "row"), bytes(file.size_bytes), file.sha256.clone()]

@@ -129,7 +129,7 @@ fn plain_name(name: &str) -> String {
 /// one.
 fn listed(found: &FoundRuns, tags: &Tags, mut waits: Waits) -> Vec<Run> {
     let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| {
-        let Waiting { queue, unsupervised } = waits.remove(&run.run_id).unwrap_or_default();
+        let Waiting { queue, unsupervised, .. } = waits.remove(&run.run_id).unwrap_or_default();
         Run {
             queue,
             unsupervised,
@@ -233,9 +233,10 @@ fn state_cell(run: &RunRow, waiting: Option<&Waiting>) -> String {
     }
 }
 
-/// How the runs of a list continue that no process supervises; none without such runs.
+/// How the runs of a list continue that no process supervises and that can be resumed; none without such runs.
 fn unsupervised_note(waits: &Waits) -> Option<String> {
-    let left: Vec<&RunId> = waits.iter().filter(|(_, it)| it.unsupervised).map(|(id, _)| id).collect();
+    let can_continue = |it: &Waiting| it.unsupervised && it.resume_refused.is_none();
+    let left: Vec<&RunId> = waits.iter().filter(|(_, it)| can_continue(it)).map(|(id, _)| id).collect();
     match left.as_slice() {
         [] => None,
         [one] => Some(format!("no process supervises {one}; it continues with: trackway resume {one}")),
@@ -285,8 +286,8 @@ pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Exi
 /// Why the run whose attempts are listed has no further one yet, where it waits.
 fn note_wait(context: &Context, run: Option<RunId>, printer: Printer) -> Result<(), AppError> {
     let Some(run_id) = run else { return Ok(()) };
-    let Waiting { queue, unsupervised } = waiting(context, &context.run_by_id(run_id)?)?;
-    let sentence = waiting_sentence(run_id, queue.as_ref(), unsupervised);
+    let Waiting { queue, unsupervised, resume_refused } = waiting(context, &context.run_by_id(run_id)?)?;
+    let sentence = waiting_sentence(run_id, queue.as_ref(), (unsupervised, resume_refused.as_deref()));
     sentence.iter().for_each(|text| printer.note(text));
     Ok(())
 }

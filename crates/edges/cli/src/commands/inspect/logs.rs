@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use trackway_api::runs::logs::LogRecord;
 use trackway_core::AttemptId;
 use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Stream;
 use trackway_flows::data::{ReadNote, sentences};
 use trackway_formats::layout::AttemptLayout;
@@ -11,7 +12,7 @@ use trackway_inspect::logs::{LogLine, LogSelection};
 use trackway_rules::classify;
 
 use crate::args::LogsArgs;
-use crate::exit::{BLOCKED, Exit, Failure};
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::units::bytes;
 
@@ -46,7 +47,7 @@ fn of_stream(mut notes: Vec<ReadNote>, stream: Option<Stream>) -> Vec<ReadNote> 
 
 /// Fails where something was not kept or not read as it was printed, or this is not known yet.
 fn strictly(attempt: AttemptId, notes: Option<&[ReadNote]>) -> Result<(), Failure> {
-    let failure = |message: String| Err(Failure { code: BLOCKED, message, hints: Vec::new() });
+    let failure = |what: String| Err(AppError::new(ErrorKind::Blocked, what).into());
     let Some(notes) = notes else {
         return failure(format!(
             "{attempt} has not ended: what is left out of its output is known at its end"
@@ -85,6 +86,7 @@ mod tests {
     use trackway_flows::data::ReadNoteKind;
 
     use super::*;
+    use crate::exit::BLOCKED;
 
     /// Proves that a strict reading fails with what was lost, and while that is not known, but not for what the log
     /// has; and that notes on the other log are left out.
@@ -100,8 +102,10 @@ mod tests {
         strictly(attempt, Some(&[])).unwrap();
         strictly(attempt, Some(std::slice::from_ref(&kept))).unwrap();
         let failed = strictly(attempt, Some(&[kept.clone(), lost.clone()])).unwrap_err();
-        assert!(failed.code == BLOCKED && failed.message.ends_with("wants that: stdout.log: 2 of them"));
-        assert!(strictly(attempt, None).unwrap_err().message.contains("has not ended"));
+        assert!(
+            failed.code() == BLOCKED && failed.error.what().ends_with("wants that: stdout.log: 2 of them")
+        );
+        assert!(strictly(attempt, None).unwrap_err().error.what().contains("has not ended"));
         let both = vec![kept.clone(), lost.clone()];
         assert_eq!(of_stream(both.clone(), None), both);
         assert_eq!(of_stream(both.clone(), Some(Stream::Stdout)), [lost]);

@@ -18,7 +18,7 @@ pub fn home_of(folder: &Path) -> std::path::PathBuf {
 
 pub fn write(context: &Context, attempt: &str, out: &Path, printer: Printer) -> Exit {
     let attempt = context.resolve_attempt(attempt)?;
-    let written = reading(printer, |onlooker| reproduce(context, attempt, out, onlooker))?;
+    let written = reading(printer, |observer| reproduce(context, attempt, out, observer))?;
     printer.answer(&written, || show(&written, printer));
     Ok(0)
 }

@@ -9,7 +9,7 @@ use crate::commands::live::CountSpinner;
 use crate::exit::{Exit, INTEGRITY};
 use crate::printer::{Printer, Tone};
 use crate::signals;
-use crate::units::duration;
+use crate::units::{counted, duration};
 
 pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) -> Exit {
     signals::interruptible(&context.request.cancel);
@@ -20,11 +20,11 @@ pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) ->
     let spinner = CountSpinner::new();
     let report = verify(context, run, Depth::Files, &|kind, count| spinner.at(kind.plural(), count))?;
     spinner.finish();
-    printer.answer(&report, || show(&report, printer));
+    printer.answer(&report, || show(&report, args.verbose, printer));
     Ok(if report.holds { 0 } else { INTEGRITY })
 }
 
-fn show(report: &VerifyReport, printer: Printer) {
+fn show(report: &VerifyReport, is_verbose: bool, printer: Printer) {
     let kinds = report.kinds.iter().map(row).collect();
     printer.table(&["of", "hold", "differ", "not sealed", "not here"], kinds);
     for differs in &report.differs {
@@ -37,16 +37,10 @@ fn show(report: &VerifyReport, printer: Printer) {
     if report.differs.len() == LISTED_MAX {
         printer.note(format!("only the first {LISTED_MAX} differences are listed"));
     }
-    let Gaps { tables, others } = gaps(&report.not_covered);
-    if !tables.is_empty() {
-        printer.line("");
-        let row = |(gap, names): (&str, Vec<&str>)| vec![names.join(", "), gap.to_owned()];
-        printer.table_with_prose(&["not covered of", "what"], tables.into_iter().map(row).collect());
-    }
-    if !others.is_empty() {
-        printer.line("");
-        printer.line(printer.tone(Tone::Bold, "not covered either"));
-        others.into_iter().for_each(|other| printer.paragraph(INDENT, other));
+    let gaps = gaps(&report.not_covered);
+    match is_verbose {
+        true => show_gaps(gaps, printer),
+        false => gaps.counted().into_iter().for_each(|line| printer.note(line)),
     }
     printer.note(format!("verified in {}", duration(report.seconds)));
     printer.note(match report.holds {
@@ -57,6 +51,19 @@ fn show(report: &VerifyReport, printer: Printer) {
             )
         }
     });
+}
+
+fn show_gaps(Gaps { tables, others }: Gaps<'_>, printer: Printer) {
+    if !tables.is_empty() {
+        printer.line("");
+        let row = |(gap, names): (&str, Vec<&str>)| vec![names.join(", "), gap.to_owned()];
+        printer.table_with_prose(&["not covered of", "what"], tables.into_iter().map(row).collect());
+    }
+    if !others.is_empty() {
+        printer.line("");
+        printer.line(printer.tone(Tone::Bold, "not covered either"));
+        others.into_iter().for_each(|other| printer.paragraph(INDENT, other));
+    }
 }
 
 /// Columns before what is said of a line above.
@@ -81,6 +88,21 @@ struct Gaps<'r> {
     others: Vec<&'r str>,
 }
 
+impl Gaps<'_> {
+    /// How much is not covered, in a line; none where everything is.
+    fn counted(&self) -> Option<String> {
+        let table_count: usize = self.tables.iter().map(|(_, names)| names.len()).sum();
+        let parts = [(table_count, "table"), (self.others.len(), "other thing")];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, noun)| counted(count as u64, noun))
+            .collect();
+        let what = parts.join(" and ");
+        (!parts.is_empty()).then(|| format!("not covered, or not completely: {what} (listed with --verbose)"))
+    }
+}
+
 fn gaps(not_covered: &[String]) -> Gaps<'_> {
     let mut gaps = Gaps { tables: Vec::new(), others: Vec::new() };
     for said in not_covered {
@@ -101,13 +123,18 @@ fn gaps(not_covered: &[String]) -> Gaps<'_> {
 mod tests {
     use super::*;
 
-    /// Proves that tables with the same gap are in one row, in their order, and that nothing of what is not covered is left out.
+    /// Proves that tables with the same gap are in one row, in their order, that nothing of what is not covered is left out, and that a
+    /// line counts them.
     #[test]
     fn gaps_of_tables_are_together() {
         let said =
             ["table `leases`: all", "rows of none", "table `rungs`: the verdict", "table `duties`: all"];
         let said: Vec<String> = said.map(str::to_owned).to_vec();
-        let Gaps { tables, others } = gaps(&said);
+        let found = gaps(&said);
+        let counted = "not covered, or not completely: 3 tables and 1 other thing (listed with --verbose)";
+        assert_eq!(found.counted().as_deref(), Some(counted));
+        assert_eq!(gaps(&[]).counted(), None);
+        let Gaps { tables, others } = found;
         assert_eq!(tables, [("all", vec!["leases", "duties"]), ("the verdict", vec!["rungs"])]);
         assert_eq!(others, ["rows of none"]);
     }

@@ -10,7 +10,7 @@ use super::explain::machine;
 use super::progressive;
 use crate::args::WatchArgs;
 use crate::exit::Exit;
-use crate::printer::{Printer, Shown, Tone, stdout_is_terminal};
+use crate::printer::{Printer, StyledLine, Tone, stdout_is_terminal};
 use crate::sparkline::sparkline;
 use crate::units::{duration, metric};
 
@@ -64,7 +64,8 @@ fn show(view: &RunSample, printer: Printer) {
     let project = view.project.as_ref().map(|project| format!(" · project {project}")).unwrap_or_default();
     let head = format!(" · {} · {}{project}", view.run_id, view.state);
     printer.line(printer.tone(Tone::Bold, &view.name) + head);
-    if let Some(text) = waiting_sentence(view.run_id, view.queue.as_ref(), view.unsupervised) {
+    let supervision = (view.unsupervised, view.resume_refused.as_deref());
+    if let Some(text) = waiting_sentence(view.run_id, view.queue.as_ref(), supervision) {
         printer.line(format!("  {text}"));
     }
     let Some(number) = view.attempt_number else {
@@ -103,7 +104,7 @@ fn show(view: &RunSample, printer: Printer) {
         let tone = if found.severity == DetectionSeverity::Critical { Tone::Bad } else { Tone::Warning };
         let name = printer.tone(tone, found.detector.as_str());
         let seen = format!(" at step {}: {}", found.step, found.evidence);
-        printer.line(Shown::from("  found      ") + name + seen);
+        printer.line(StyledLine::from("  found      ") + name + seen);
         if let Some(rolled_back) = &found.rolled_back {
             printer.line(format!("  done       {rolled_back}"));
         }

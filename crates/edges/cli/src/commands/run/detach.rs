@@ -48,7 +48,7 @@ pub fn start(words: impl Iterator<Item = OsString>, printer: Printer) -> Exit {
     let mut requests_sent = 0;
     for _ in 0..LAUNCH_WAIT_SECONDS * TURNS_PER_SECOND {
         match answers.recv_timeout(TURN) {
-            Ok(answer) => return tell(&answer, supervisor, printer),
+            Ok(answer) => return print_answer(&answer, supervisor, printer),
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) if cancel.is_detached() => return Ok(0),
             Err(RecvTimeoutError::Timeout) => {}
@@ -93,7 +93,7 @@ fn answer_of(supervisor: &mut Child) -> Receiver<Vec<u8>> {
     receiver
 }
 
-fn tell(answer: &[u8], mut supervisor: Child, printer: Printer) -> Exit {
+fn print_answer(answer: &[u8], mut supervisor: Child, printer: Printer) -> Exit {
     let Ok(run) = serde_json::from_slice::<DetachedRun>(answer) else {
         // It has reported why on standard error.
         let status = supervisor.wait()?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use trackway_core::name::Named;
+use trackway_core::name::NameKind;
 use trackway_engine::Context;
 use trackway_flows::training::init::{
     Draft, InitRequest, RecordedRequest, data_sets, draft, framework_title, survey, survey_run, text, write,
@@ -102,7 +102,7 @@ fn asked(
     }
     let name = ask("name", &draft.name)?;
     if !name.is_empty() {
-        draft.name = given_name(Named::Run, &name)?.into();
+        draft.name = given_name(NameKind::Run, &name)?.into();
     }
     let paths: Vec<String> = draft.data.iter().map(|set| set.path.clone()).collect();
     let default = if paths.is_empty() { NO_DATA.to_owned() } else { shown(&paths) };
@@ -170,6 +170,6 @@ mod tests {
         assert_eq!(questions[1], "name [income]: ");
         let (_, data) = asked_with(["", "", "none"]);
         assert_eq!(data.len(), 3);
-        assert_eq!(asked_with(["", "last", ""]).0.unwrap_err().code, 2);
+        assert_eq!(asked_with(["", "last", ""]).0.unwrap_err().code(), 2);
     }
 }

@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
 
 use trackway_api::runs::{RunOutcome, RunReport};
-use trackway_core::name::Named;
+use trackway_core::name::NameKind;
 use trackway_core::{Health, RunId};
 use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::run::{Injection, RunSource};
 use trackway_flows::training::preflight::PreflightReporter;
 use trackway_flows::training::train::{self, RunRequest};
@@ -30,7 +31,7 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
         .as_deref()
         .map(str::parse::<Injection>)
         .transpose()
-        .map_err(|error| Failure { code: 2, message: error.to_string(), hints: Vec::new() })?;
+        .map_err(|error| AppError::of(ErrorKind::Usage, error))?;
     if args.file.is_none() && !args.overrides.is_empty() {
         return Err(Failure::usage(
             "`--set` needs a run file",
@@ -43,7 +44,7 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
             "use `--set run.name=NAME`",
         ));
     }
-    let name = args.name.as_deref().map(|name| given_name(Named::Run, name)).transpose()?;
+    let name = args.name.as_deref().map(|name| given_name(NameKind::Run, name)).transpose()?;
     let parameters = given("--param", &args.parameters)?;
     let tags = given("--tag", &args.tags)?;
     let source = match &args.file {

@@ -1,6 +1,6 @@
 use trackway_api::models::MemoryAnswer;
 use trackway_core::with_fields_of;
-use trackway_flows::training::memory::{Measured, ModelRead, ModelSource, correction, read_model};
+use trackway_flows::training::memory::{MeasuredPeak, ModelRead, ModelSource, correction, read_model};
 use trackway_rules::preflight::memory::{
     Adapters, Architecture, DEVICES, Device, Fit, Generation, MemoryReport, MemorySpec, Parallel,
     PipelineRank, report,
@@ -8,7 +8,7 @@ use trackway_rules::preflight::memory::{
 
 use crate::args::MemoryArgs;
 use crate::exit::{Exit, Failure};
-use crate::printer::{Printer, Shown, Tone};
+use crate::printer::{Printer, StyledLine, Tone};
 use crate::units::bytes;
 
 /// Cells of the longest bar.
@@ -22,7 +22,7 @@ pub fn memory(args: &MemoryArgs, printer: Printer) -> Exit {
     let device = args.gpu.as_deref().map(device_named).transpose()?;
     let read = model_of(args)?;
     let spec = spec_of(args, read.model)?;
-    let measured = args.measured.map(|bytes| Measured { bytes: bytes.0, counter: args.counter });
+    let measured = args.measured.map(|bytes| MeasuredPeak { bytes: bytes.0, counter: args.counter });
     let calibration = measured.map(|measured| correction(&spec, measured)).transpose()?;
     let report = report(&spec, device, calibration);
     if printer.is_json() {
@@ -203,7 +203,7 @@ fn verdict(printer: Printer, report: &MemoryReport) {
     };
     printer.line("");
     let on = format!("{} with {}: it ", device.title, bytes(device.usable_bytes()));
-    printer.line(Shown::from(on) + said);
+    printer.line(StyledLine::from(on) + said);
     match report.largest_micro_batch {
         Some(0) | None => {}
         Some(most) => printer.line(format!("largest micro-batch that surely fits: {most}")),

@@ -423,8 +423,9 @@ fn cost_is_reported_and_held_against_the_budget() {
     }
 }
 
-/// Proves that pre-flight names what a launch refuses of its launcher, in the same words, with the same exit code, that
-/// an engine which the settings do not have is refused with the nearest one, and that nothing was launched.
+/// Proves that pre-flight names what a launch refuses of its launcher, in the same words, with the same exit code; that the run is
+/// recorded as blocked, is explained by that, and is not said to start with a check skipped; that an engine which the settings
+/// do not have is refused with the nearest one, and that nothing was launched.
 #[test]
 fn what_the_launcher_refuses_is_a_check() {
     let home = Home::new();
@@ -440,8 +441,16 @@ fn what_the_launcher_refuses_is_a_check() {
     {
         let [message, action] = ["message", "action"].map(|name| finding[name].as_str().unwrap());
         assert!(message.starts_with(&format!("`{key}` = ")), "{finding}");
-        assert!(run.stderr.contains(&format!("\n  {message}; {action}\n")), "{finding} {}", run.stderr);
+        let line = format!("block launch.offer: {message} → {action}\n");
+        assert!(run.stderr.contains(&line), "{finding} {}", run.stderr);
     }
+    assert_eq!(home.sql("select state from runs")[0]["state"], "blocked");
+    let explained = home.trackway(&["explain", "last", "--short"]).stdout;
+    assert!(explained.contains("pre-flight blocked it (launch.offer)"), "{explained}");
+    assert!(
+        explained.contains("then start it: trackway run ") && !explained.contains("--skip"),
+        "{explained}"
+    );
     let unknown = home.trackway(&["preflight", "run.toml", "--set", "launch.engine=locl"]);
     assert_eq!(unknown.code, 2, "{}", unknown.stderr);
     assert!(unknown.stderr.contains("did you mean `local`?"), "{}", unknown.stderr);

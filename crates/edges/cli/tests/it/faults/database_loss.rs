@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::harness::{Home, UNTIL_GO, answer, eventually, files_below, signal};
 use crate::postgres_cluster::PostgresCluster;
-use proxy::{At, Cut, Proxy};
+use proxy::{ConnectionCut, CutPoint, Proxy};
 
 /// A run whose supervisor is killed and whose script ends well, with a metric to close.
 fn lost_run(home: &Home, name: &str) {
@@ -115,7 +115,7 @@ fn postgres_connections_that_are_cut_cost_nothing() {
     ];
     let mut cut_count = 0;
     for text in writes {
-        for cut in [Cut::before(At::Text(text)), Cut::after(At::Text(text))] {
+        for cut in [ConnectionCut::before(CutPoint::Text(text)), ConnectionCut::after(CutPoint::Text(text))] {
             proxy.cut_next(cut);
             let answer = home.trackway(&["--ledger", &proxy.url(), "run", "--json", file.to_str().unwrap()]);
             assert_eq!(answer.code, 0, "{text}: {}", answer.stderr);

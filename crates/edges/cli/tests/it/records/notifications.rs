@@ -15,7 +15,7 @@ use crate::validate::faults;
 
 /// What a server of a test does with a request.
 #[derive(Clone, Copy, PartialEq)]
-enum Does {
+enum ServerBehaviour {
     Answer(u16),
     /// Refuses so many requests, and takes those that come then.
     FailFirst(usize),
@@ -23,7 +23,7 @@ enum Does {
 }
 
 /// A server on this machine; its address, and the documents that it gets.
-fn server(does: Does) -> (String, Receiver<Value>) {
+fn server(does: ServerBehaviour) -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/hooks/s3cret-path", listener.local_addr().unwrap());
     let (sender, documents) = channel();
@@ -48,16 +48,18 @@ fn server(does: Does) -> (String, Receiver<Value>) {
                 return;
             }
             let does = match does {
-                Does::FailFirst(count) => Does::Answer(if number < count { 503 } else { 204 }),
+                ServerBehaviour::FailFirst(count) => {
+                    ServerBehaviour::Answer(if number < count { 503 } else { 204 })
+                }
                 does => does,
             };
             match does {
-                Does::Answer(status) => {
+                ServerBehaviour::Answer(status) => {
                     let head =
                         format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
                     let _ = stream.write_all(head.as_bytes());
                 }
-                Does::Hang | Does::FailFirst(_) => open.push(stream),
+                ServerBehaviour::Hang | ServerBehaviour::FailFirst(_) => open.push(stream),
             }
         }
     });
@@ -87,7 +89,7 @@ fn failures(home: &Home) -> Vec<Value> {
 /// run with notifications has no other receipt.
 #[test]
 fn a_webhook_gets_detections_and_the_end() {
-    let (address, documents) = server(Does::Answer(204));
+    let (address, documents) = server(ServerBehaviour::Answer(204));
     let lines = "for step in 1 2 3; do echo \"step $step: loss 0.5\"; done; sleep 1; \
                  echo 'step 4: loss nan'; sleep 1; echo 'step 5: loss 0.5'; sleep 1";
     let home = home(&address, &format!("{lines}\n"));
@@ -126,7 +128,7 @@ fn a_webhook_gets_detections_and_the_end() {
 /// Proves that an episode which gets worse, NaN that stays, is one message, and that the end says what the health of the run is.
 #[test]
 fn an_episode_is_one_message() {
-    let (address, documents) = server(Does::Answer(204));
+    let (address, documents) = server(ServerBehaviour::Answer(204));
     let lines = "for step in $(seq 1 5); do echo \"step $step: loss 0.5\"; done; sleep 1; \
                  for step in $(seq 6 30); do echo \"step $step: loss nan\"; sleep 0.1; done; sleep 1";
     let home = home(&address, &format!("{lines}\n"));
@@ -144,7 +146,7 @@ fn an_episode_is_one_message() {
 /// without the secret part of the address.
 #[test]
 fn a_failing_webhook_fails_no_run() {
-    let (address, documents) = server(Does::Answer(500));
+    let (address, documents) = server(ServerBehaviour::Answer(500));
     let home = home(&address, "echo 'step 1: loss 0.5'\n");
     let done = run(&home);
     assert_eq!(done.code, 0, "{}", done.stderr);
@@ -161,11 +163,11 @@ fn a_failing_webhook_fails_no_run() {
 /// the end of a run and a failure that is recorded.
 #[test]
 fn a_webhook_that_is_not_there() {
-    let (address, documents) = server(Does::Answer(404));
+    let (address, documents) = server(ServerBehaviour::Answer(404));
     let refusing = home(&address, "echo 'step 1: loss 0.5'\n");
     assert_eq!(run(&refusing).code, 0);
     assert_eq!(documents.try_iter().count(), 1);
-    let (address, _documents) = server(Does::Hang);
+    let (address, _documents) = server(ServerBehaviour::Hang);
     let hanging = home(&address, "echo 'step 1: loss 0.5'\n");
     let began = std::time::Instant::now();
     assert_eq!(run(&hanging).code, 0);
@@ -196,7 +198,7 @@ fn a_webhook_that_is_not_there() {
 /// that the exit code says whether it was taken.
 #[test]
 fn a_test_notification_is_sent() {
-    let (address, documents) = server(Does::Answer(200));
+    let (address, documents) = server(ServerBehaviour::Answer(200));
     let home = Home::with(&[("TRACKWAY_WEBHOOK".into(), address.clone()), ("HOOK".into(), address)]);
     let sent = home.json(&["config", "notify"]);
     assert_eq!((&sent["about"], documents.recv().unwrap()), (&json!("test"), sent.clone()));
@@ -212,7 +214,7 @@ fn a_test_notification_is_sent() {
     let nowhere = Home::new();
     let answer = nowhere.trackway(&["config", "notify"]);
     assert_eq!((answer.code, answer.stderr.contains("no webhook is set")), (2, true), "{}", answer.stderr);
-    let (address, _documents) = server(Does::Answer(403));
+    let (address, _documents) = server(ServerBehaviour::Answer(403));
     let refused = Home::with(&[("TRACKWAY_WEBHOOK".into(), address)]).trackway(&["config", "notify"]);
     assert_eq!((refused.code, refused.stderr.contains("status 403")), (1, true), "{}", refused.stderr);
 }
@@ -221,7 +223,7 @@ fn a_test_notification_is_sent() {
 /// not, and neither its detections nor its end.
 #[test]
 fn a_webhook_gets_the_verdicts_of_gates() {
-    let (address, documents) = server(Does::Answer(204));
+    let (address, documents) = server(ServerBehaviour::Answer(204));
     let home = Home::with(&[("HOOK".into(), address)]);
     write_job(
         &home,
@@ -263,7 +265,7 @@ fn undelivered(address: &str) -> (Home, rusqlite::Connection) {
 /// Proves that a tick does not send the notices of another home that has the same ledger.
 #[test]
 fn a_tick_sends_the_notices_of_its_home() {
-    let (address, documents) = server(Does::FailFirst(4));
+    let (address, documents) = server(ServerBehaviour::FailFirst(4));
     let (first, _ledger) = undelivered(&address);
     assert_eq!(documents.try_iter().count(), 4);
     let second = home(&address, "true\n");
@@ -282,7 +284,7 @@ fn a_tick_sends_the_notices_of_its_home() {
 /// that arrived is not sent again.
 #[test]
 fn a_notice_survives_the_loss_of_the_ledger() {
-    let (address, documents) = server(Does::FailFirst(4));
+    let (address, documents) = server(ServerBehaviour::FailFirst(4));
     let (home, ledger) = undelivered(&address);
     drop(ledger);
     assert_eq!(documents.try_iter().count(), 4);
@@ -319,7 +321,7 @@ fn count(duty: &Value, action: &str) -> Option<u64> {
 /// is named when the ledger is rebuilt: it may come twice.
 #[test]
 fn a_notice_that_was_being_sent_is_named_by_a_rebuild() {
-    let (address, documents) = server(Does::Hang);
+    let (address, documents) = server(ServerBehaviour::Hang);
     let home = home(&address, "echo 'step 1: loss 0.5'\n");
     let mut supervisor = home.spawn(&["run", "hooked.toml", "--skip-preflight", "--why", "a test"]);
     assert_eq!(documents.recv_timeout(Duration::from_secs(60)).unwrap()["about"], "end");
@@ -369,7 +371,7 @@ fn a_notice_of_an_earlier_version_gets_a_copy() {
 /// sends it, once.
 #[test]
 fn a_tick_delivers_what_a_supervisor_could_not() {
-    let (address, documents) = server(Does::FailFirst(4));
+    let (address, documents) = server(ServerBehaviour::FailFirst(4));
     let home = home(&address, "echo 'step 1: loss 0.5'\n");
     assert_eq!(run(&home).code, 0);
     assert_eq!(documents.try_iter().count(), 4);

@@ -136,7 +136,7 @@ fn a_damaged_ledger_is_kept_and_a_changed_receipt_is_refused() {
     assert_eq!(home.sql("select * from training_attempts where sealed_at is null").len(), 0);
 }
 
-/// Proves that a ledger that is open in a supervisor is not replaced under it.
+/// Proves that a ledger that is open in a supervisor is not replaced under it, and that every command names the process that has it.
 #[test]
 fn a_ledger_is_not_replaced_under_a_supervisor() {
     let home = Home::new();
@@ -146,6 +146,11 @@ fn a_ledger_is_not_replaced_under_a_supervisor() {
     let answer = home.trackway(&["doctor", "rebuild"]);
     assert_eq!(answer.code, 1, "{} {}", answer.stdout, answer.stderr);
     assert!(answer.stderr.contains("has a supervisor"), "{}", answer.stderr);
+    let process = format!("`kill -KILL {}`", supervisor.id());
+    for command in [&["doctor", "rebuild"][..], &["doctor"], &["stop", "last"], &["runs"]] {
+        let answer = home.trackway(command);
+        assert!(answer.stderr.contains(&process), "{command:?}: {}", answer.stderr);
+    }
     home.go();
     supervisor.wait().unwrap();
     assert_eq!(home.trackway(&["doctor", "rebuild"]).code, 0);

@@ -67,8 +67,8 @@ fn what_a_file_sets_holds() {
     assert!(refused.code != 0 && refused.stderr.contains("more than 2 columns"), "{}", refused.stderr);
 }
 
-/// Proves that an engine of a settings file is listed by `config`, that it launches the run which names it, on as many
-/// GPUs as its settings have, and that its name is in the receipt and in `explain`.
+/// Proves that an engine of a settings file is listed by `config` with the line of each key, that it launches the run
+/// which names it, on as many GPUs as its settings have, and that its name is in the receipt and in `explain`.
 #[test]
 fn an_engine_of_the_settings_launches() {
     let home = Home::new();
@@ -76,10 +76,10 @@ fn an_engine_of_the_settings_launches() {
     let config = home.json(&["config"]);
     let value = |key: &str| {
         let mut settings = config["settings"].as_array().unwrap().iter();
-        settings.find(|setting| setting["key"] == key).map(|setting| setting["value"].clone())
+        settings.find(|setting| setting["key"] == key).map(|setting| (&setting["value"], &setting["line"]))
     };
-    assert_eq!(value("engines.workstation.kind"), Some("local".into()));
-    assert_eq!(value("engines.workstation.gpus"), Some(2.into()));
+    assert_eq!(value("engines.workstation.kind"), Some((&"local".into(), &2.into())));
+    assert_eq!(value("engines.workstation.gpus"), Some((&2.into(), &3.into())));
     let text = "[run]\nname = \"r\"\ncommand = [\"true\"]\n[resources]\ngpus = 2\n[launch]\nengine = \"workstation\"\n";
     home.write("r.toml", text);
     let ran = home.trackway(&["run", "r.toml"]);
@@ -88,6 +88,34 @@ fn an_engine_of_the_settings_launches() {
     assert_eq!(rows, [serde_json::json!({ "launcher": "local", "engine_instance": "workstation" })]);
     let explained = home.trackway(&["explain", "last"]).stdout;
     assert!(explained.contains("workstation (local) on "), "{explained}");
+}
+
+/// Proves that the settings file of a home elsewhere holds: less than the project's, more than the user's, and not for where the home
+/// is; and so does that of the home beside a run file in another folder.
+#[test]
+fn the_settings_of_a_home_elsewhere_hold() {
+    let home = Home::new();
+    let of_home =
+        write(&home, "home/config.toml", "home = \"../nowhere\"\ncolumns_max = 5\nmedia_mib_max = 6\n");
+    write(&home, PROJECT_FILE, "columns_max = 4\n");
+    write(&home, USER_FILE, "media_mib_max = 7\npage_mib_max = 8\n");
+    let config = home.json(&["config"]);
+    let set = |key: &str| {
+        let setting =
+            config["settings"].as_array().unwrap().iter().find(|setting| setting["key"] == key).unwrap();
+        (setting["value"].clone(), setting["line"].clone())
+    };
+    assert_eq!(set("home").0, home.state().to_str().unwrap());
+    assert_eq!(set("columns_max"), (4.into(), 1.into()));
+    assert_eq!(set("media_mib_max"), (6.into(), 3.into()));
+    assert_eq!(set("page_mib_max"), (8.into(), 2.into()));
+    assert_eq!(config["files"][1]["path"], of_home.to_str().unwrap());
+    let kinds = config["files"].as_array().unwrap().iter().map(|file| file["kind"].as_str().unwrap());
+    assert_eq!(kinds.collect::<Vec<_>>(), ["project", "home", "user"]);
+    write(&home, "other/.trackway/config.toml", "[engines.box]\nkind = \"local\"\n");
+    home.write("other/r.toml", "[run]\nname = \"r\"\ncommand = [\"true\"]\n[launch]\nengine = \"box\"\n");
+    let ran = without_home(&home, &["run", "other/r.toml"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
 /// Proves that a settings file with a mistake stops a command, with file, line and what to write.

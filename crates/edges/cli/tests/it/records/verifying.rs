@@ -86,7 +86,11 @@ fn every_file_with_a_hash_is_looked_at() {
         assert_eq!((code, differing(&report).contains(&kind)), (7, true), "{part}: {report}");
         std::fs::write(&file, before).unwrap();
     }
-    let shown = home.trackway(&["verify", "--all"]);
+    let folded = home.trackway(&["verify", "--all"]);
+    assert!(
+        folded.stderr.contains("not covered, or not completely: ") && !folded.stdout.contains("not covered")
+    );
+    let shown = home.trackway(&["verify", "--all", "-v"]);
     assert_eq!(shown.code, 0, "{}{}", shown.stdout, shown.stderr);
     for words in ["verified in", "nothing of what was verified"] {
         assert!(shown.stderr.contains(words), "{words}: {}", shown.stderr);

@@ -277,7 +277,7 @@ fn a_metric_that_is_not_logged_is_reported_at_the_first_rung() {
 /// Proves that a script that is killed in the middle rung continues there, from the checkpoint of that rung, and that
 /// the retry is counted in that rung and in its curve.
 #[test]
-fn a_killed_rung_goes_on_where_it_was() {
+fn a_killed_rung_continues_where_it_was() {
     let home = Home::new();
     let file = run_file(&home, "dies", BETTER);
     let run = home.json(&["run", &file]);

@@ -168,9 +168,18 @@ impl Adopting {
         self.ended.put(pid.as_raw(), before);
     }
 
-    /// Commits what is complete now that nothing writes any more, and ends. A thread that yields cannot stop yielding, so that another one
-    /// does it.
-    pub fn finish(self) {
+    /// Nothing of the attempt is left: the last look at who wrote, which is at every process of the machine, is taken
+    /// beside what else ends. [`Self::begin_last_look`] waits for it.
+    pub fn end(&mut self) {
+        self.thread.end();
+        if let Ok(mut free) = self.follower.try_lock() {
+            free.iter_mut().for_each(|follower| follower.writers.end());
+        }
+    }
+
+    /// Begins to commit what is complete now that nothing writes any more, and is done then. A thread that yields cannot
+    /// stop yielding, so that another one does it. Who wrote was looked at for the last time when this returns.
+    pub fn begin_last_look(self) -> Option<SideThread> {
         let Self { mut thread, follower, .. } = self;
         thread.end();
         // Only a look that has begun is waited for: where every processor is in use, what yields hardly wakes.
@@ -178,11 +187,12 @@ impl Adopting {
             thread.finish();
             taken(&follower)
         });
-        let Some(follower) = follower else { return };
-        let finish = |_: &Receiver<()>| {
+        let mut follower = follower?;
+        follower.writers.finish();
+        let finish = move |_: &Receiver<()>| {
             contained(|| follower.finish()).ok();
         };
-        SideThread::begin("adopting-last", LAST_LOOK, finish).and_then(SideThread::finish);
+        SideThread::begin("adopting-last", LAST_LOOK, finish)
     }
 }
 
@@ -229,7 +239,6 @@ struct Follower {
 impl Follower {
     /// Looks until nothing can become complete any more.
     fn finish(mut self) {
-        self.writers.finish();
         loop {
             let look = self.look(true, &|| false);
             if !look.is_waiting || look.is_fenced {

@@ -52,7 +52,7 @@ impl KeptCourse {
         Self::read(run.printed_steps_json(), &launch.checkpoint_root)
     }
 
-    fn read(path: PathBuf, checkpoint_root: &Path) -> Self {
+    pub(super) fn read(path: PathBuf, checkpoint_root: &Path) -> Self {
         let of = checkpoint_root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let before: Option<Kept> = read_json(&path).ok().flatten();
         let kept = before.filter(|kept| kept.of == of);

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldhash::HashMap;
 use trackway_core::{Step, Timestamp};
 use trackway_formats::metric_files::{EPOCH, Point};
-use trackway_formats::printed::{LeftOut, LeftOutKind, Printed, PrintedMetrics, PrintedReader};
+use trackway_formats::printed::{
+    LeftOut, LeftOutKind, Printed, PrintedFound, PrintedMetrics, PrintedReader, PrintedRun,
+};
 use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
 use trackway_recorder::{Origin, SegmentWriter};
 use trackway_redact::Redactor;
@@ -29,6 +31,8 @@ const LOOK_BYTES_MAX: u64 = 64 * 1024;
 const KNOWN_NAMES_MAX: usize = 4096;
 /// So many of the last records that name an epoch are remembered.
 const LAST_RECORDS_MAX: usize = 64;
+/// So many values of the same names are written at once.
+const TOGETHER_MAX: usize = 8192;
 /// Names of values that the recorder measures by itself begin so.
 const OWN_NAMES: &str = "trackway/";
 
@@ -114,6 +118,24 @@ impl PrintedSoFar {
         }
     }
 
+    /// Values of the same names were printed, again and again; each name is counted at its place.
+    fn add_run(&mut self, values: &[f64], places: &[Option<usize>]) {
+        for (at, place) in places.iter().enumerate() {
+            let Some(count) = place.and_then(|place| self.counts.get_mut(place)) else { continue };
+            let mut last = if count.values == 0 { None } else { Some(count.last) };
+            let (mut number, mut changes) = (0, 0);
+            for value in values.iter().skip(at).step_by(places.len()) {
+                let bits = Some(value.to_bits());
+                changes += u64::from(last != bits);
+                number += 1;
+                last = bits;
+            }
+            count.values += number;
+            count.changes += changes;
+            count.last = last.unwrap_or(0);
+        }
+    }
+
     /// These values were printed together, and the epoch is one of them.
     fn add_record(&mut self, step: u64, values: &[(impl AsRef<str>, f64)]) {
         let step = step.try_into().unwrap_or(i64::MAX);
@@ -161,8 +183,8 @@ pub(in crate::shim) struct OutputMetrics {
 struct Taker {
     redactor: Arc<Redactor>,
     names: KnownNames,
-    /// The number of the names of the values that were written last, if all were.
-    last_names: Option<u32>,
+    /// What is written together.
+    together: Series,
     steps: ReachedSteps,
     records: Records,
     writer: Option<SegmentWriter>,
@@ -170,6 +192,15 @@ struct Taker {
     reached: Vec<Step>,
     values: u64,
     secret_values: u64,
+}
+
+/// Values of the same names, at one step after the other, that were read and not written.
+#[derive(Default)]
+struct Series {
+    number: Option<u32>,
+    names: Vec<String>,
+    steps: Vec<Step>,
+    values: Vec<f64>,
 }
 
 /// What is known of names.
@@ -188,6 +219,8 @@ struct Together {
     has_suspicious: bool,
     /// They are more than one, and the epoch is one of them.
     is_record: bool,
+    /// One is there twice: the values of its count come in turns.
+    has_twice: bool,
     /// Where each is counted.
     places: Vec<Option<usize>>,
 }
@@ -205,7 +238,7 @@ impl OutputMetrics {
         let taker = Taker {
             redactor,
             names: KnownNames::default(),
-            last_names: None,
+            together: Series::default(),
             steps,
             records,
             writer: None,
@@ -219,13 +252,15 @@ impl OutputMetrics {
     /// Takes what the script printed, at this time or later.
     pub fn push(&mut self, output: Printed, printed: &[u8], at: Timestamp) {
         self.look_for_recorder();
-        self.read(at, |reader, found| reader.push(output, printed, found));
+        self.read(at, |reader, found| reader.push_runs(output, printed, found));
         self.kept.keep(self.reader.course(), self.taker.records.clock.monotonic_micros());
     }
 
     /// Ends the segment in order.
     pub fn finish(mut self) -> FoundMetrics {
-        self.read(self.taker.records.clock.now(), |reader, found| reader.finish(found));
+        self.read(self.taker.records.clock.now(), |reader, found| {
+            reader.finish(|metrics| found(PrintedFound::One(metrics)));
+        });
         self.kept.keep(self.reader.course(), i64::MAX);
         if let Some(writer) = &mut self.taker.writer {
             writer.finish();
@@ -236,7 +271,7 @@ impl OutputMetrics {
     fn read(
         &mut self,
         at: Timestamp,
-        read: impl FnOnce(&mut PrintedReader, &mut dyn FnMut(&PrintedMetrics)),
+        read: impl FnOnce(&mut PrintedReader, &mut dyn FnMut(PrintedFound<'_>)),
     ) {
         let Self { reader, taker, printed, .. } = self;
         if let Some(writer) = &mut taker.writer {
@@ -244,16 +279,23 @@ impl OutputMetrics {
         }
         {
             let mut counts = printed.lock();
-            read(reader, &mut |metrics| taker.take(metrics, at, &mut counts));
+            read(reader, &mut |found| match found {
+                PrintedFound::One(metrics) => taker.take(metrics, at, &mut counts),
+                PrintedFound::Run(run) => taker.take_run(run, at, &mut counts),
+            });
         }
+        taker.write_together(at);
         taker.take_settings(reader.take_settings());
         taker.end_piece(at);
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
-        let (kind, count) = (LeftOutKind::SecretValues, self.taker.secret_values);
-        let secret = LeftOut { kind, output: None, count, line: None };
-        self.reader.left_out().into_iter().chain((count > 0).then_some(secret)).collect()
+        let dropped = self.taker.writer.as_ref().map_or(0, SegmentWriter::unnamed_drops);
+        let counts =
+            [(LeftOutKind::SecretValues, self.taker.secret_values), (LeftOutKind::DroppedFrames, dropped)];
+        let left_out = |(kind, count)| LeftOut { kind, output: None, count, line: None };
+        let of_taker = counts.into_iter().filter(|(_, count)| *count > 0).map(left_out);
+        self.reader.left_out().into_iter().chain(of_taker).collect()
     }
 
     /// A script that records metrics prints them as well, rounded and for people: only objects count from then on.
@@ -273,6 +315,36 @@ impl OutputMetrics {
 }
 
 impl Taker {
+    /// Values of many lines of one form. Where one may be a secret, or a name is there twice, each line is looked at.
+    fn take_run(&mut self, run: PrintedRun<'_>, at: Timestamp, counts: &mut PrintedSoFar) {
+        let known = self.names.together.get(&run.number);
+        let is_plain = |known: &&Together| {
+            !known.has_suspicious && !known.has_twice && !self.redactor.has_secret_number(run.values)
+        };
+        let Some(known) = known.filter(is_plain) else {
+            return run.each(|metrics| self.take(metrics, at, counts));
+        };
+        counts.add_run(run.values, &known.places);
+        if known.is_record {
+            let first = run.steps.len().saturating_sub(LAST_RECORDS_MAX);
+            let values = run.values.chunks_exact(run.names.len().max(1));
+            for (step, values) in run.steps.iter().zip(values).skip(first) {
+                let values: Vec<(&String, f64)> = run.names.iter().zip(values.iter().copied()).collect();
+                counts.add_record(*step, &values);
+            }
+        }
+        if self.together.number != Some(run.number) {
+            self.write_together(at);
+            self.together.number = Some(run.number);
+            run.names.clone_into(&mut self.together.names);
+        }
+        self.values += run.values.len() as u64;
+        self.reached.extend_from_slice(run.steps);
+        self.together.steps.extend_from_slice(run.steps);
+        self.together.values.extend_from_slice(run.values);
+        self.write_full(at);
+    }
+
     /// Values of one step. What comes often has a number for its names, of which all is known.
     fn take(&mut self, metrics: &PrintedMetrics, at: Timestamp, counts: &mut PrintedSoFar) {
         let known = metrics.names.and_then(|number| self.names.together.get(&number));
@@ -293,9 +365,7 @@ impl Taker {
             if together.is_record {
                 counts.add_record(step, values);
             }
-            let are_last = metrics.names.is_some() && metrics.names == self.last_names;
-            self.last_names = metrics.names;
-            return self.write(at, metrics, values, are_last);
+            return self.write(at, metrics, values);
         }
         let is_public: Vec<bool> = values.iter().map(|value| !is_secret(value)).collect();
         let public = || is_public.iter().enumerate().filter(|(_, is_public)| **is_public).map(|(at, _)| at);
@@ -307,25 +377,46 @@ impl Taker {
             if is_record(&public) {
                 counts.add_record(step, &public);
             }
-            self.last_names = None;
-            self.write(at, metrics, &public, false);
+            self.write(at, metrics, &public);
         }
     }
 
-    /// Those of the values that may be written. `are_last`: they have the names of the last ones.
-    fn write(
-        &mut self,
-        at: Timestamp,
-        metrics: &PrintedMetrics,
-        values: &[(impl AsRef<str>, f64)],
-        are_last: bool,
-    ) {
+    /// Those of the values that may be written. All values of names that have a number are written with others of the same.
+    fn write(&mut self, at: Timestamp, metrics: &PrintedMetrics, values: &[(impl AsRef<str>, f64)]) {
         self.values += values.len() as u64;
         self.reached.extend(Some(metrics.step).filter(|_| !metrics.counts_apart));
-        match are_last {
-            true => self.writer().further_metrics_at(at, metrics.step, values),
-            false => self.writer().metrics_at(at, metrics.step, values),
+        let number = metrics.names.filter(|_| values.len() == metrics.values.len());
+        if number.is_none() || number != self.together.number {
+            self.write_together(at);
+            self.together.number = number;
+            self.together.names.clear();
+            if number.is_none() {
+                return self.writer().metrics_at(at, metrics.step, values);
+            }
+            self.together.names.extend(values.iter().map(|(name, _)| name.as_ref().to_owned()));
         }
+        self.together.steps.push(metrics.step);
+        self.together.values.extend(values.iter().map(|(_, value)| *value));
+        self.write_full(at);
+    }
+
+    /// Writes what is together once it is much.
+    fn write_full(&mut self, at: Timestamp) {
+        if self.together.values.len() >= TOGETHER_MAX {
+            self.write_together(at);
+        }
+    }
+
+    /// Writes what is together.
+    fn write_together(&mut self, at: Timestamp) {
+        if self.together.steps.is_empty() {
+            return;
+        }
+        let mut together = std::mem::take(&mut self.together);
+        self.writer().series_at(at, &together.names, &together.steps, &together.values);
+        together.steps.clear();
+        together.values.clear();
+        self.together = together;
     }
 
     fn take_settings(&mut self, settings: Vec<(String, String)>) {
@@ -363,8 +454,10 @@ impl KnownNames {
         let names = || metrics.values.iter().map(|(name, _)| &**name);
         let suspicious = names().map(|name| self.is_suspicious(name, redactor));
         let has_suspicious = suspicious.fold(false, |any, one| any | one);
-        let places = names().map(|name| counts.place_of(name)).collect();
-        let together = Together { has_suspicious, is_record: is_record(&metrics.values), places };
+        let places: Vec<Option<usize>> = names().map(|name| counts.place_of(name)).collect();
+        let is_again = |at: usize| places[at].is_some() && places[..at].contains(&places[at]);
+        let has_twice = metrics.names.is_some() && (1..places.len()).any(is_again);
+        let together = Together { has_suspicious, is_record: is_record(&metrics.values), has_twice, places };
         if let Some(number) = metrics.names {
             if self.together.len() >= KNOWN_NAMES_MAX {
                 self.together.clear();
@@ -426,4 +519,68 @@ fn names_metrics(segment: &Path) -> std::io::Result<bool> {
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::ManualClock;
+    use trackway_formats::record::read_segment;
+
+    use super::*;
+
+    /// The points by name and bit for bit, how many values were taken and left out, how often the loss was printed and changed, and the
+    /// last records.
+    type Recorded = (Vec<(u64, String, u64)>, u64, u64, [u64; 2], Vec<Point>);
+
+    /// What is recorded of these pieces of output.
+    fn recorded(pieces: &[&str]) -> Recorded {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records {
+            folder: folder.path().join("record"),
+            run_id: "run".into(),
+            attempt_id: "attempt".into(),
+            clock: Arc::new(ManualClock::at(Timestamp::from_micros(1_000_000))),
+        };
+        let kept = KeptCourse::read(folder.path().join("kept.json"), Path::new("c/train-100%"));
+        let redactor = Arc::new(Redactor::from_environment([("API_TOKEN", "48151623")]));
+        let counts = PrintedCounts::default();
+        let mut metrics =
+            OutputMetrics::new((ReachedSteps::default(), counts.clone()), kept, records.clone(), redactor);
+        for piece in pieces {
+            metrics.push(Printed::Stdout, piece.as_bytes(), Timestamp::from_micros(2_000_000));
+        }
+        let found = metrics.finish();
+        let secret = found.left_out.iter().map(|left_out| left_out.count).sum();
+        let mut points = Vec::new();
+        for entry in std::fs::read_dir(&records.folder).unwrap() {
+            let segment = read_segment(&std::fs::read(entry.unwrap().path()).unwrap()).unwrap();
+            let these = segment.metric_points();
+            points.extend(
+                these.map(|point| (point.step, point.name.clone().into_owned(), point.value.to_bits())),
+            );
+        }
+        let of_loss = [counts.most_of(["loss"].into_iter()), counts.changes_of("loss")];
+        (points, found.values, secret, of_loss, counts.last_records())
+    }
+
+    /// Proves that lines which are read many at once are recorded and counted as those that come one by one, also where each has two values
+    /// of one name, and that a secret number among them is not recorded.
+    #[test]
+    fn lines_at_once_are_recorded_as_each() {
+        let steps = (100..400).map(|step| match step {
+            250 => "step 250 loss 48151623\n".to_owned(),
+            _ => format!("step {step} loss {}\n", 10_000_000 + step / 2),
+        });
+        let records = (100..300).map(|at| format!("{{'loss': 0.{at}, 'epoch': 1.{at}}}\n"));
+        let twice = (100..300).map(|step| format!("step {step} loss 0.5 loss 0.{step}\n"));
+        let texts = [(steps.collect::<String>(), 1), (records.collect(), 0), (twice.collect(), 0)];
+        for (text, secret) in texts {
+            let lines: Vec<&str> = text.split_inclusive('\n').collect();
+            let (at_once, each) = (recorded(&[&text]), recorded(&lines));
+            assert_eq!(at_once, each);
+            assert_eq!((at_once.2, at_once.1 + secret), (secret, at_once.0.len() as u64 + secret));
+            assert!(at_once.0.len() > 290 && at_once.3[0] > 190, "{}", at_once.0.len());
+            assert!(at_once.0.iter().all(|(.., bits)| *bits != 48_151_623_f64.to_bits()));
+        }
+    }
 }

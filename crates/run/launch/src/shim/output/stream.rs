@@ -50,6 +50,11 @@ pub(in crate::shim) struct Output<'a> {
     not_shown_bytes: u64,
 }
 
+/// Makes a log durable. One that cannot be synced is still in the kernel; the exit record must be written all the same.
+pub(in crate::shim) fn sync(log: &File) {
+    log.sync_data().ok();
+}
+
 /// What an output has that is a terminal.
 #[derive(Debug)]
 struct InTerminal {
@@ -231,8 +236,8 @@ impl<'a> Output<'a> {
         self.pauses_until = None;
     }
 
-    /// Stores everything that is left, durably.
-    pub fn finish(&mut self, clock: &dyn Clock) {
+    /// Stores everything that is left. Gives back the log, if it has something that is still to be made durable.
+    pub fn finish(&mut self, clock: &dyn Clock) -> Option<File> {
         self.source = None;
         if let Some(terminal) = &mut self.terminal {
             terminal.redrawn.finish(&mut terminal.lines);
@@ -242,14 +247,13 @@ impl<'a> Output<'a> {
         self.store(clock);
         self.log.finish();
         self.times.finish();
-        if self.log.offset() > 0 {
-            // A log that cannot be synced is still in the kernel; the exit record must be written all the same.
-            self.log.sink().sync_data().ok();
-        }
+        let log = Some(self.log.sink()).filter(|_| self.log.offset() > 0);
+        let to_sync = log.and_then(|log| log.try_clone().inspect_err(|_| sync(log)).ok());
         if let Some(terminal) = self.terminal.take() {
             self.drawn_over = terminal.redrawn.drawn_over();
             self.not_shown_bytes = terminal.display.finish(clock);
         }
+        to_sync
     }
 
     /// What of this output the log does not have or the terminal was not shown, beside what a full disk lost.

@@ -307,7 +307,7 @@ impl Lookup {
         &self.cells[row as usize * width..][..width]
     }
 
-    pub(in crate::leakage) fn found(&self, met: &Met<'_>, test: &Sample) -> NearRows {
+    pub(in crate::leakage) fn found(&self, met: &RowMatches<'_>, test: &Sample) -> NearRows {
         let compared = format!(
             "{} of {} columns, numbers within 2 % of their spread",
             self.plan.agreeing_min,
@@ -319,19 +319,19 @@ impl Lookup {
 }
 
 /// Rows of the training side that are near to rows that are looked up.
-pub(in crate::leakage) struct Met<'l> {
+pub(in crate::leakage) struct RowMatches<'l> {
     columns: Places,
     lookup: &'l Lookup,
     closest: Closest,
 }
 
-impl<'l> Met<'l> {
+impl<'l> RowMatches<'l> {
     pub(in crate::leakage) fn new(columns: Places, lookup: &'l Lookup) -> Self {
         Self { columns, lookup, closest: Closest::default() }
     }
 }
 
-impl Pass for Met<'_> {
+impl Pass for RowMatches<'_> {
     fn observe(&mut self, chunk: &Chunk) {
         let rows = chunk.batch.num_rows();
         let plan = &self.lookup.plan;

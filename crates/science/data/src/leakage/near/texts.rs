@@ -23,7 +23,7 @@ const SIMILARITY_MIN: f64 = 0.8;
 const LONG_SHARE_MIN: f64 = 0.5;
 
 /// A text, its place and the fingerprint of its row.
-struct Kept {
+struct SampledText {
     place: Place,
     row: u64,
     print: Print,
@@ -38,7 +38,7 @@ pub(in crate::leakage) struct Prints {
     rows_seen: u64,
     rows_kept: u64,
     /// For each feature; always empty if it is not a column of strings.
-    kept: Vec<Vec<Kept>>,
+    kept: Vec<Vec<SampledText>>,
     texts: Vec<usize>,
 }
 
@@ -96,7 +96,7 @@ impl Pass for Prints {
                 }
                 if let Some(print) = texts.get(row).and_then(Words::of).map(|words| words.print()) {
                     self.bytes += print.size_bytes();
-                    self.kept[*feature].push(Kept { place, row: rows.values()[row], print });
+                    self.kept[*feature].push(SampledText { place, row: rows.values()[row], print });
                 }
             }
         }
@@ -118,7 +118,7 @@ impl Pass for Prints {
 /// One column's texts of the test side, then the control's, by their bands.
 struct Column {
     feature: usize,
-    kept: Vec<Kept>,
+    kept: Vec<SampledText>,
     test_rows: usize,
     bands: Vec<BandIndex>,
 }
@@ -150,7 +150,7 @@ impl Lookup {
         self.columns.is_empty()
     }
 
-    pub(in crate::leakage) fn found(&self, met: &Met<'_>, names: &[String]) -> Vec<NearRows> {
+    pub(in crate::leakage) fn found(&self, met: &TextMatches<'_>, names: &[String]) -> Vec<NearRows> {
         let columns = self.columns.iter().zip(&met.closest);
         columns.map(|(column, closest)| column.found(closest, names, self.test_rows_all)).collect()
     }
@@ -167,19 +167,19 @@ impl Column {
 }
 
 /// Texts of the training side that are near to texts that are looked up.
-pub(in crate::leakage) struct Met<'l> {
+pub(in crate::leakage) struct TextMatches<'l> {
     places: Places,
     lookup: &'l Lookup,
     closest: Vec<Closest>,
 }
 
-impl<'l> Met<'l> {
+impl<'l> TextMatches<'l> {
     pub(in crate::leakage) fn new(places: Places, lookup: &'l Lookup) -> Self {
         Self { places, lookup, closest: lookup.columns.iter().map(|_| Closest::default()).collect() }
     }
 }
 
-impl Pass for Met<'_> {
+impl Pass for TextMatches<'_> {
     fn observe(&mut self, chunk: &Chunk) {
         if self.lookup.is_empty() {
             return;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use trackway_data::model::{Frame, MISSING_CODE};
 
-use super::{Content, Found, column, numbers, values_of, whole_rows};
+use super::{Content, RowItems, column, numbers, values_of, whole_rows};
 use crate::Columns;
 use crate::error::AssessError;
-use crate::metrics::boxes::{Boxes, Corners, ImageBoxes, Scored};
+use crate::metrics::boxes::{Boxes, Corners, ImageBoxes, ScoredBox};
 use crate::metrics::images::{by_image, class_codes};
 
 /// What a row can be.
@@ -15,7 +15,7 @@ const LABEL: &str = "label";
 const PREDICTION: &str = "prediction";
 
 /// The images of a table.
-pub(super) fn boxes(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
+pub(super) fn boxes(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
     let name = |column: &Option<String>, role| column.clone().ok_or(AssessError::NoColumnFor(role));
     let (image, class) = (name(&columns.image, "image")?, name(&columns.class, "class")?);
     let (kind, score) = (name(&columns.kind, "kind")?, name(&columns.score, "score")?);
@@ -57,7 +57,7 @@ pub(super) fn boxes(frame: &Frame, columns: &Columns) -> Result<Found, AssessErr
     let (classes, codes) = class_codes(frame, &class, &rows)?;
     let images = by_image(frame, Some(&image), &rows)?;
     let one = |rows: &Vec<u32>| {
-        let mut by_class: BTreeMap<u32, (Vec<Corners>, Vec<Scored>)> = BTreeMap::new();
+        let mut by_class: BTreeMap<u32, (Vec<Corners>, Vec<ScoredBox>)> = BTreeMap::new();
         for row in rows {
             debug_assert_ne!(codes[*row as usize], MISSING_CODE);
             let (labels, predictions) = by_class.entry(codes[*row as usize]).or_default();
@@ -74,6 +74,6 @@ pub(super) fn boxes(frame: &Frame, columns: &Columns) -> Result<Found, AssessErr
     };
     let first = images.iter().map(|rows| rows[0]).collect();
     let images = images.iter().map(one).collect();
-    let found = Found::rows(frame, rows, Content::Boxes(Boxes { classes, images }));
-    Ok(Found { row_of_item: first, ..found })
+    let found = RowItems::rows(frame, rows, Content::Boxes(Boxes { classes, images }));
+    Ok(RowItems { row_of_item: first, ..found })
 }

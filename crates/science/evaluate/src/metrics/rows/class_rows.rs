@@ -3,7 +3,8 @@
 use trackway_data::model::{Frame, MISSING_CODE};
 
 use super::{
-    Classes, Content, Found, KnownClasses, answers_of, column, finite, numbers, pick, values_of, whole_rows,
+    Classes, Content, KnownClasses, RowItems, answers_of, column, finite, numbers, pick, values_of,
+    whole_rows,
 };
 use crate::Columns;
 use crate::error::AssessError;
@@ -18,7 +19,7 @@ pub(super) fn classes(
     frame: &Frame,
     columns: &Columns,
     known: KnownClasses<'_>,
-) -> Result<Found, AssessError> {
+) -> Result<RowItems, AssessError> {
     let label_name = columns.label.as_deref().ok_or(AssessError::NoColumnFor("label"))?;
     let rows = whole_rows(frame, &[label_name])?;
     let (label_names, label) = values_of(column(frame, label_name)?);
@@ -80,11 +81,11 @@ pub(super) fn classes(
     Ok(found(frame, rows, content))
 }
 
-fn found(frame: &Frame, row_of_item: Vec<u32>, content: Classes) -> Found {
+fn found(frame: &Frame, row_of_item: Vec<u32>, content: Classes) -> RowItems {
     let scores = content.score.as_ref().or(content.class_scores.first()).cloned();
     let unanswered = content.prediction.iter().map(|code| *code == MISSING_CODE).collect::<Vec<_>>();
-    let mut found = Found::rows(frame, row_of_item, Content::Classes(content));
-    let Found { row_of_item, rows, .. } = &mut found;
+    let mut found = RowItems::rows(frame, row_of_item, Content::Classes(content));
+    let RowItems { row_of_item, rows, .. } = &mut found;
     for (item, row) in row_of_item.iter().enumerate() {
         if unanswered[item] {
             rows.without_prediction(*row);

@@ -2,13 +2,13 @@
 
 use trackway_data::model::Frame;
 
-use super::{Content, Found, numbers, pick, whole_rows};
+use super::{Content, RowItems, numbers, pick, whole_rows};
 use crate::Columns;
 use crate::error::AssessError;
 use crate::metrics::uplift::Experiment;
 
 /// The rows with a treatment, an outcome and a score.
-pub(super) fn experiment(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
+pub(super) fn experiment(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
     let treatment = columns.treatment.as_deref().ok_or(AssessError::NoColumnFor("treatment"))?;
     let label = columns.label.as_deref().ok_or(AssessError::NoColumnFor("label"))?;
     let score = columns.score.as_deref().ok_or(AssessError::NoColumnFor("score"))?;
@@ -23,5 +23,5 @@ pub(super) fn experiment(frame: &Frame, columns: &Columns) -> Result<Found, Asse
         return Err(AssessError::OneArm { column: treatment.to_owned(), value: u8::from(*only) });
     }
     let (outcome, score) = (pick(numbers(frame, label)?, &rows), pick(numbers(frame, score)?, &rows));
-    Ok(Found::rows(frame, rows, Content::Experiment(Experiment { treated, outcome, score })))
+    Ok(RowItems::rows(frame, rows, Content::Experiment(Experiment { treated, outcome, score })))
 }

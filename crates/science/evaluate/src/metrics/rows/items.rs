@@ -11,7 +11,7 @@ use super::experiment_rows::experiment;
 use super::pixel_rows::pixels;
 use super::ranking::documents;
 use super::texts::{completions, exact_matches, words};
-use super::{Amounts, Content, Found, Items, KnownClasses, numbers, pick, whole_rows};
+use super::{Amounts, Content, Items, KnownClasses, RowItems, numbers, pick, whole_rows};
 use crate::error::AssessError;
 use crate::metrics::ratio::{Link, Ratio};
 use crate::{Columns, Task};
@@ -37,11 +37,11 @@ pub(crate) fn items(
         return Err(AssessError::NoRows);
     }
     let groups = clusters(frame, task, columns, &found.row_of_item)?;
-    let Found { row_of_item, content, rows } = found;
+    let RowItems { row_of_item, content, rows } = found;
     Ok(Items { row_of_item, groups, content, rows: Arc::new(rows) })
 }
 
-fn amounts(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
+fn amounts(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
     let label = columns.label.as_deref().ok_or(AssessError::NoColumnFor("label"))?;
     let prediction = columns.prediction.as_deref().ok_or(AssessError::NoColumnFor("prediction"))?;
     let mut needed = vec![label, prediction];
@@ -52,11 +52,11 @@ fn amounts(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
     let quantiles = columns.quantiles.iter().map(quantile).collect::<Result<_, AssessError>>()?;
     let (label, prediction) = (numbers(frame, label)?, numbers(frame, prediction)?);
     let content = Amounts { label: pick(label, &rows), prediction: pick(prediction, &rows), quantiles };
-    Ok(Found::rows(frame, rows, Content::Amounts(content)))
+    Ok(RowItems::rows(frame, rows, Content::Amounts(content)))
 }
 
 /// Losses, exact matches or completions: whichever columns there are.
-fn language(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
+fn language(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
     if let Some(correct) = &columns.correct {
         return completions(frame, columns, correct);
     }
@@ -69,7 +69,7 @@ fn language(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
         None => whole_rows(frame, &of_loss)?,
     };
     let mut sums = Vec::new();
-    let mut found = Found::rows(frame, rows, Content::Sums(Vec::new()));
+    let mut found = RowItems::rows(frame, rows, Content::Sums(Vec::new()));
     if let Some((label, prediction)) = answers {
         sums.push(exact_matches(frame, label, prediction, &mut found)?);
     }
@@ -80,7 +80,7 @@ fn language(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
     if sums.is_empty() {
         return Err(AssessError::NoColumnFor("loss"));
     }
-    Ok(Found { content: Content::Sums(sums), ..found })
+    Ok(RowItems { content: Content::Sums(sums), ..found })
 }
 
 /// Mean loss, perplexity and bits per byte, over the `known` rows.
@@ -89,11 +89,11 @@ fn losses(
     loss: &str,
     (tokens, bytes): (Option<&str>, Option<&str>),
     known: &[u32],
-    found: &mut Found,
+    found: &mut RowItems,
 ) -> Result<Vec<Ratio>, AssessError> {
     let mut is_known = vec![false; frame.rows()];
     known.iter().for_each(|row| is_known[*row as usize] = true);
-    let Found { row_of_item, rows, .. } = found;
+    let RowItems { row_of_item, rows, .. } = found;
     row_of_item.iter().filter(|row| !is_known[**row as usize]).for_each(|row| rows.without_score(*row));
     let of = |values: &[f64]| -> Vec<f64> {
         let value = |row: &u32| if is_known[*row as usize] { values[*row as usize] } else { 0.0 };

@@ -39,7 +39,7 @@ pub(crate) struct Items {
 }
 
 /// Items before their rows are combined.
-pub(super) struct Found {
+pub(super) struct RowItems {
     /// For each item the (first) row of the table that it comes from.
     pub row_of_item: Vec<u32>,
     pub content: Content,
@@ -165,7 +165,7 @@ pub(crate) struct KnownClasses<'k> {
     pub costs: Option<&'k Costs>,
 }
 
-impl Found {
+impl RowItems {
     pub(super) fn rows(frame: &Frame, row_of_item: Vec<u32>, content: Content) -> Self {
         let rows = RowUse::of(frame.rows(), row_of_item.iter().copied());
         Self { row_of_item, content, rows }

@@ -2,14 +2,14 @@
 
 use trackway_data::model::{Frame, MISSING_CODE};
 
-use super::{Content, Found, numbers, whole_rows};
+use super::{Content, RowItems, numbers, whole_rows};
 use crate::Columns;
 use crate::error::AssessError;
 use crate::metrics::images::{by_image, class_codes};
 use crate::metrics::pixels::{ClassPixels, Pixels};
 
 /// The images of a table; without a column of images each row is one.
-pub(super) fn pixels(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
+pub(super) fn pixels(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
     let name = |column: &Option<String>, role| column.clone().ok_or(AssessError::NoColumnFor(role));
     let counts = [
         name(&columns.true_positive, "true_positive")?,
@@ -45,6 +45,6 @@ pub(super) fn pixels(frame: &Frame, columns: &Columns) -> Result<Found, AssessEr
     };
     let first = images.iter().map(|rows| rows[0]).collect();
     let images = images.iter().map(|rows| rows.iter().map(of_row).collect()).collect();
-    let found = Found::rows(frame, rows, Content::Pixels(Pixels { classes, images }));
-    Ok(Found { row_of_item: first, ..found })
+    let found = RowItems::rows(frame, rows, Content::Pixels(Pixels { classes, images }));
+    Ok(RowItems { row_of_item: first, ..found })
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use trackway_data::model::Frame;
 
 use super::coverage::RowUse;
-use super::{Content, Found, column, numbers, values_of, whole_rows};
+use super::{Content, RowItems, column, numbers, values_of, whole_rows};
 use crate::Columns;
 use crate::assess::AssessError;
 use crate::metrics::ratio::{Link, Ratio};
@@ -22,7 +22,7 @@ struct Document {
 }
 
 /// The documents of each query as the numbers of the query.
-pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
+pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
     let query = columns.query.as_deref().ok_or(AssessError::NoColumnFor("query"))?;
     let relevance = columns.relevance.as_deref().ok_or(AssessError::NoColumnFor("relevance"))?;
     let (order, sign) = match (&columns.rank, &columns.score) {
@@ -51,7 +51,7 @@ pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<Found, Asses
     let mean = |name, values| Ratio::mean(name, values, Link::Itself);
     let sums = vec![mean("ndcg", of(ndcg)), mean("mrr", of(reciprocal_rank))];
     let row_of_item = found.iter().map(|query| query.0).collect();
-    Ok(Found { row_of_item, content: Content::Sums(sums), rows: used })
+    Ok(RowItems { row_of_item, content: Content::Sums(sums), rows: used })
 }
 
 /// The gain of the order over that of the best one, each place's gain the relevance over log2 of the place and one;

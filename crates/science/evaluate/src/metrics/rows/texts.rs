@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use trackway_data::model::{Frame, MISSING_CODE};
 
 use super::coverage::RowUse;
-use super::{Content, Found, answers_of, column, numbers, values_of, whole_rows};
+use super::{Content, RowItems, answers_of, column, numbers, values_of, whole_rows};
 use crate::Columns;
 use crate::error::AssessError;
 use crate::metrics::ratio::{Link, Ratio};
@@ -18,11 +18,11 @@ pub(super) fn exact_matches(
     frame: &Frame,
     label: &str,
     prediction: &str,
-    found: &mut Found,
+    found: &mut RowItems,
 ) -> Result<Ratio, AssessError> {
     let (label_names, label) = values_of(column(frame, label)?);
     let (prediction_names, prediction) = answers_of(column(frame, prediction)?, &label_names);
-    let Found { row_of_item, rows, .. } = found;
+    let RowItems { row_of_item, rows, .. } = found;
     let has_none = |row: &&u32| prediction[**row as usize] == MISSING_CODE;
     row_of_item.iter().filter(has_none).for_each(|row| rows.without_prediction(*row));
     let index: HashMap<&str, u32> =
@@ -39,7 +39,7 @@ pub(super) fn exact_matches(
 /// Several completions of each task: the unbiased probability that at least one of k is right (M. Chen et al. 2021,
 /// "Evaluating Large Language Models Trained on Code", eq. 1). If no column names the task, each row is one. A
 /// completion without a result is wrong.
-pub(super) fn completions(frame: &Frame, columns: &Columns, correct: &str) -> Result<Found, AssessError> {
+pub(super) fn completions(frame: &Frame, columns: &Columns, correct: &str) -> Result<RowItems, AssessError> {
     let needed: Vec<&str> = columns.id.as_deref().into_iter().collect();
     let rows = whole_rows(frame, &needed)?;
     let is_right = numbers(frame, correct)?;
@@ -71,7 +71,7 @@ pub(super) fn completions(frame: &Frame, columns: &Columns, correct: &str) -> Re
         if most == 1 { Ratio::share(&name, values) } else { Ratio::mean(&name, values, Link::Itself) }
     });
     let content = Content::Sums(sums.collect());
-    Ok(Found { row_of_item: counted.iter().map(|task| task.0).collect(), content, rows: used })
+    Ok(RowItems { row_of_item: counted.iter().map(|task| task.0).collect(), content, rows: used })
 }
 
 /// `1 − C(all − right, k) / C(all, k)`.
@@ -85,7 +85,7 @@ fn pass_at(k: u32, all: u32, right: u32) -> f64 {
 
 /// Word error rate: words that must be substituted, inserted or deleted to turn the hypothesis into the reference, over
 /// the words of the reference. Words are separated by white space and compared exactly.
-pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
+pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
     let reference = columns.reference.as_deref().ok_or(AssessError::NoColumnFor("reference"))?;
     let hypothesis = columns.hypothesis.as_deref().ok_or(AssessError::NoColumnFor("hypothesis"))?;
     // An empty hypothesis is an error in every word, not a missing row.
@@ -98,7 +98,7 @@ pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<Found, AssessErr
     let lengths = rows.iter().map(|row| said(*row).split_whitespace().count() as f64).collect();
     let content = Content::Sums(vec![Ratio::of_sums("wer", errors, lengths)]);
     let without: Vec<u32> = rows.iter().copied().filter(|row| heard(*row).trim().is_empty()).collect();
-    let mut found = Found::rows(frame, rows, content);
+    let mut found = RowItems::rows(frame, rows, content);
     without.into_iter().for_each(|row| found.rows.without_prediction(row));
     Ok(found)
 }

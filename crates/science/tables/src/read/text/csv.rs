@@ -13,7 +13,7 @@ use crate::read::coverage::{CellTally, Coverage};
 use crate::read::numbers::{
     ReadFloat, parse_any_int, parse_any_unsigned, parse_int, parse_unsigned, read_any_float, read_float,
 };
-use crate::read::{ChunkSink, Place, RejectKind, Stop, Wanted, order_of};
+use crate::read::{ChunkSink, Place, RejectKind, Stop, Wanted};
 use crate::types::ColumnType;
 use crate::types::infer::{Style, as_usual, form_of};
 use crate::types::times;
@@ -44,6 +44,8 @@ pub(crate) struct CsvLayout {
     pub(crate) has_trailing_separator: bool,
     /// Whether numbers have a decimal comma.
     pub(crate) has_decimal_comma: bool,
+    /// Whether the header has bytes that are no UTF-8.
+    pub(crate) has_recoded_header: bool,
 }
 
 impl CsvLayout {
@@ -203,12 +205,12 @@ impl Rows<'_> {
                 self.typed(cells, faults, numbers::<Float64Type, _>(float(read_any_float), rows))
             }
             (ColumnType::Timestamp, style, _) => {
-                let order = order_of(style);
+                let order = style.first_of_date();
                 let time = |value: &[u8]| times::parse(value, order).map(|it| (it.micros, it.is_cut));
                 self.typed(cells, faults, numbers::<TimestampMicrosecondType, _>(time, rows))
             }
             (ColumnType::Bool, ..) => self.typed(cells, faults, Truths(BooleanBuilder::new())),
-            (ColumnType::Null, ..) => self.typed(cells, faults, Nothing(0)),
+            (ColumnType::Null, ..) => self.typed(cells, faults, UntypedColumn(0)),
             _ => self.texts(cells, faults),
         }
     }
@@ -391,9 +393,9 @@ impl Cells for Truths {
 }
 
 /// A column of which no value was seen when types were decided.
-struct Nothing(usize);
+struct UntypedColumn(usize);
 
-impl Cells for Nothing {
+impl Cells for UntypedColumn {
     fn push(&mut self, _value: &[u8]) -> Fit {
         Fit::Not
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
+use super::cells::to_text;
 use super::split::{Dialect, RowEnd, Splitter};
 use crate::types::infer::{Form, form_of};
 
@@ -71,7 +72,7 @@ pub(crate) fn numbers_columns(fields: &[Vec<u8>]) -> bool {
 
 pub(crate) fn column_names(first: &[Vec<u8>], is_header: bool) -> Vec<String> {
     let name = |(index, field): (usize, &Vec<u8>)| match is_header {
-        true if !field.is_empty() => String::from_utf8_lossy(field).into_owned(),
+        true if !field.is_empty() => to_text(field).into_owned(),
         _ => format!("column_{}", index + 1),
     };
     first.iter().enumerate().map(name).collect()

@@ -19,7 +19,7 @@ use super::csv::chunk_rows;
 use crate::read::chunk::{Originals, RowNumbers, holds_strings};
 use crate::read::coverage::{CellTally, Coverage};
 use crate::read::numbers::{read_any_float, read_float};
-use crate::read::{ChunkSink, Place, RejectKind, Stop, Wanted, order_of};
+use crate::read::{ChunkSink, Place, RejectKind, Stop, Wanted};
 use crate::types::ColumnType;
 use crate::types::infer::{Form, Style, date_form, form_of, whole_form};
 use crate::types::times;
@@ -442,7 +442,8 @@ fn build(
         }),
         (ColumnType::Timestamp, style) => typed!(TimestampMicrosecondBuilder, |cell: &Cell<'_>| match cell {
             Cell::Text(text) => {
-                times::parse(text.as_bytes(), order_of(style)).map(|moment| (moment.micros, moment.is_cut))
+                times::parse(text.as_bytes(), style.first_of_date())
+                    .map(|moment| (moment.micros, moment.is_cut))
             }
             _ => None,
         }),
@@ -450,27 +451,38 @@ fn build(
             cells.iter().enumerate().for_each(|(row, cell)| misfit(faults, row, cell));
             Arc::new(NullArray::new(cells.len()))
         }
-        _ => {
-            let mut builder = StringBuilder::with_capacity(cells.len(), cells.len() * 8);
-            for (row, cell) in cells.iter().enumerate() {
-                match cell {
-                    Cell::Null => builder.append_null(),
-                    Cell::Text(text) if missing.find(text.as_bytes()).is_some() => {
-                        misfit(faults, row, cell);
-                        builder.append_null();
-                    }
-                    cell => {
-                        let is_other = !matches!(cell, Cell::Text(_)) && !wanted.is_kept;
-                        if is_other && holds_strings(wanted.kind) {
-                            faults.count_rounded(place(row));
-                        }
-                        builder.append_value(cell.to_text());
-                    }
+        _ => build_texts(wanted, cells, missing, faults, place),
+    }
+}
+
+/// The same of a column of texts.
+fn build_texts(
+    wanted: &Wanted,
+    cells: &[Cell<'_>],
+    missing: &Missing,
+    faults: &mut CellTally,
+    place: impl Fn(usize) -> Place,
+) -> ArrayRef {
+    let mut builder = StringBuilder::with_capacity(cells.len(), cells.len() * 8);
+    for (row, cell) in cells.iter().enumerate() {
+        match cell {
+            Cell::Null => builder.append_null(),
+            Cell::Text(text) if missing.find(text.as_bytes()).is_some() => {
+                if cell.form().is_some() {
+                    faults.missing(text, 1);
                 }
+                builder.append_null();
             }
-            Arc::new(builder.finish())
+            cell => {
+                let is_other = !matches!(cell, Cell::Text(_)) && !wanted.is_kept;
+                if is_other && holds_strings(wanted.kind) {
+                    faults.count_rounded(place(row));
+                }
+                builder.append_value(cell.to_text());
+            }
         }
     }
+    Arc::new(builder.finish())
 }
 
 type Take<'a, 't> = dyn FnMut(usize, Cow<'t, str>, Cell<'t>) + 'a;

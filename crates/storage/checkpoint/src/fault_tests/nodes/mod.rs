@@ -151,7 +151,7 @@ impl Play {
         })
     }
 
-    fn tell(&self, what: String) {
+    fn trace(&self, what: String) {
         self.trace.lock().unwrap().push(what);
     }
 

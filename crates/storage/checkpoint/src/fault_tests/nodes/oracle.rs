@@ -8,7 +8,7 @@ use crate::history::History;
 use crate::history::entry::{Body, ClaimBody, CommitBody};
 
 /// A commit of the truth.
-struct Known {
+struct CommitState {
     body: CommitBody,
     uploaded: bool,
     retired: bool,
@@ -21,7 +21,7 @@ pub(super) struct Truth {
     pub lines: Vec<String>,
     pub faults: Vec<String>,
     pub claims: Vec<ClaimBody>,
-    commits: BTreeMap<u64, Known>,
+    commits: BTreeMap<u64, CommitState>,
     pins: BTreeMap<String, u64>,
     /// For each epoch the commits that its attempt could continue from when it was claimed.
     branches: BTreeMap<u64, BTreeSet<u64>>,
@@ -113,7 +113,7 @@ impl Truth {
             (None, None) => self.branches.get(&body.epoch).is_some_and(BTreeSet::is_empty),
         };
         self.newest_of_epoch.insert(body.epoch, number);
-        self.commits.insert(number, Known { body, uploaded: false, retired: false, suspect: false });
+        self.commits.insert(number, CommitState { body, uploaded: false, retired: false, suspect: false });
         match (fenced, twice, wrong_parent) {
             (true, ..) => Some(format!("is not of the newest claim, {holder:?}")),
             (_, true, _) => Some("was committed before".into()),

@@ -95,7 +95,7 @@ impl Process {
             let result = attempt(self);
             let outcome =
                 result.as_ref().map_or_else(|error| format!("{:?}", error.kind()), |_| "done".into());
-            self.play.tell(format!("{}.{}: {what}: {outcome}", self.node, self.actor));
+            self.play.trace(format!("{}.{}: {what}: {outcome}", self.node, self.actor));
             match result {
                 Err(error) if matches!(error.kind(), ErrorKind::Storage | ErrorKind::Retry) => {
                     if tries == MAX_TRIES || self.disk.is_dead() {
@@ -170,7 +170,7 @@ impl Process {
 
     /// Boots the machine again, once its processes have noticed that it was down.
     fn come_up(&self) {
-        self.play.tell(format!("{}.{}: its power went", self.node, self.actor));
+        self.play.trace(format!("{}.{}: its power went", self.node, self.actor));
         for number in 0..ATTEMPTS {
             actors_of_attempt(self.node, number).into_iter().for_each(|actor| self.wait_for(actor));
         }
@@ -225,7 +225,7 @@ impl Process {
     ) -> FaultDisk {
         let target = fetched.target.as_ref();
         let source = target.map(|target| target.source);
-        self.play.tell(format!("{}.{}: launched from {source:?}", self.node, self.actor));
+        self.play.trace(format!("{}.{}: launched from {source:?}", self.node, self.actor));
         let launch =
             Launch { epoch: fetched.epoch, attempt_id, from: target.map(|target| target.number_there) };
         self.play.launches.lock().unwrap().push(launch);

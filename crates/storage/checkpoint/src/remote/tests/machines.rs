@@ -8,7 +8,7 @@ use crate::remote::FetchSource;
 /// Proves the normal case: what one machine commits and uploads, another with an empty disk continues from, byte for
 /// byte, in the next epoch; and that doing it all again adds nothing.
 #[test]
-fn another_machine_goes_on_from_the_remote() {
+fn another_machine_continues_from_the_remote() {
     let (one, remote) = (World::new(), memory());
     let (attempt, fetched) = one.fetch_target(&remote).unwrap();
     assert_eq!((fetched.epoch, fetched.target, fetched.fallbacks.len()), (1, None, 0));

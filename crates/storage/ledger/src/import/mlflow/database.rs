@@ -6,23 +6,25 @@ use std::path::{Component, Path, PathBuf};
 use rusqlite::types::Type;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row};
 
-use super::{LeftOut, end_of, take_tag};
+use super::{OmittedCounts, end_of, take_tag};
 use crate::error::LedgerError;
 use crate::import::{ForeignPoint, ForeignRun, ForeignStore, OmissionKind, at_millis, note_objects};
 
 pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
-    let failed = |error: rusqlite::Error| LedgerError::Import {
-        path: path.into(),
-        why: format!("it is not a SQLite store of MLflow: {error}"),
-    };
+    let failed = |error: rusqlite::Error| not_a_store(path, &error);
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
-    let refused = |why: String| LedgerError::Import { path: path.into(), why };
+    let refused = |why: String| LedgerError::Import { path: path.into(), why: why.into() };
     if let Some(name) = computed_table(&connection).map_err(failed)? {
         return Err(refused(format!(
             "`{name}` is a view, but MLflow's stores have tables: a view may never end"
         )));
     }
     limited(&connection, path, STEPS)
+}
+
+fn not_a_store(path: &Path, error: &rusqlite::Error) -> LedgerError {
+    let why = format!("it is not a SQLite store of MLflow: {error}").into();
+    LedgerError::Import { path: path.into(), why }
 }
 
 /// How much an import may compute, in steps of SQLite's virtual machine.
@@ -38,8 +40,8 @@ const STEPS: Steps = Steps { max: 4_000_000_000, between_looks: 1_000_000 };
 
 /// Reads the tables, and not for ever.
 fn limited(connection: &Connection, path: &Path, steps: Steps) -> Result<ForeignStore, LedgerError> {
-    let refused = |why: String| LedgerError::Import { path: path.into(), why };
-    let failed = |error: rusqlite::Error| refused(format!("it is not a SQLite store of MLflow: {error}"));
+    let refused = |why: String| LedgerError::Import { path: path.into(), why: why.into() };
+    let failed = |error: rusqlite::Error| not_a_store(path, &error);
     let mut left = steps.max / steps.between_looks;
     let is_too_long = move || {
         left = left.saturating_sub(1);
@@ -63,7 +65,7 @@ fn computed_table(connection: &Connection) -> Result<Option<String>, rusqlite::E
 }
 
 fn read_tables(connection: &Connection, path: &Path) -> Result<ForeignStore, rusqlite::Error> {
-    let (mut read, mut left_out) = (Reading::of(path), LeftOut::default());
+    let (mut read, mut left_out) = (MlflowStoreReader::of(path), OmittedCounts::default());
     let runs = "SELECT r.run_uuid, r.name, r.status, r.start_time, r.end_time, r.user_id, r.lifecycle_stage, e.name AS experiment \
          FROM runs r LEFT JOIN experiments e ON e.experiment_id = r.experiment_id ORDER BY r.start_time, r.run_uuid";
     each(connection, runs, |row| {
@@ -101,8 +103,8 @@ fn read_tables(connection: &Connection, path: &Path) -> Result<ForeignStore, rus
 fn see_files(
     connection: &Connection,
     path: &Path,
-    read: &Reading<'_>,
-    left_out: &mut LeftOut,
+    read: &MlflowStoreReader<'_>,
+    left_out: &mut OmittedCounts,
 ) -> Result<(), rusqlite::Error> {
     let is_kept = |row: &Row<'_>, column: usize| {
         row.get::<_, Option<String>>(column).ok().flatten().is_some_and(|id| read.places.contains_key(&id))
@@ -214,7 +216,7 @@ fn of_row<T>(read: Result<T, rusqlite::Error>) -> Result<Result<T, String>, rusq
 }
 
 /// The store while its tables are read.
-struct Reading<'a> {
+struct MlflowStoreReader<'a> {
     path: &'a Path,
     store: ForeignStore,
     /// Where each run is in the store, by its id.
@@ -222,7 +224,7 @@ struct Reading<'a> {
     deleted: HashSet<String>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> MlflowStoreReader<'a> {
     fn of(path: &'a Path) -> Self {
         Self { path, store: ForeignStore::default(), places: HashMap::new(), deleted: HashSet::new() }
     }

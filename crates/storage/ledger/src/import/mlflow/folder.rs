@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{LeftOut, end_of, take_tag};
+use super::{OmittedCounts, end_of, take_tag};
 use crate::error::LedgerError;
 use crate::import::{
     ForeignPoint, ForeignRun, ForeignStore, OmissionKind, Omissions, at_millis, files_below, folders_among,
@@ -52,7 +52,7 @@ pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
             _ => {}
         }
     }
-    let mut left_out = LeftOut::default();
+    let mut left_out = OmittedCounts::default();
     for (meta, keys) in runs {
         if keys.get("lifecycle_stage").is_some_and(|stage| stage == "deleted") {
             store.skipped.add(OmissionKind::Run, &meta, "the run was deleted", 1);
@@ -71,7 +71,7 @@ struct Meta {
     has_parts: bool,
 }
 
-struct Walked {
+struct MlflowFolders {
     metas: Vec<Meta>,
     /// Folders of runs without their file.
     without_meta: Vec<PathBuf>,
@@ -79,7 +79,7 @@ struct Walked {
 }
 
 /// Looks for the files of runs and experiments, and for runs without.
-fn search(path: &Path) -> Result<Walked, LedgerError> {
+fn search(path: &Path) -> Result<MlflowFolders, LedgerError> {
     let (mut metas, mut without_meta) = (Vec::new(), Vec::new());
     let skipped = walk(path, &mut |folder, entries, _| {
         let mut inner = folders_among(entries);
@@ -100,14 +100,14 @@ fn search(path: &Path) -> Result<Walked, LedgerError> {
         inner
     })?;
     metas.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(Walked { metas, without_meta, skipped })
+    Ok(MlflowFolders { metas, without_meta, skipped })
 }
 
 fn read_run(
     meta: &Path,
     keys: &BTreeMap<String, String>,
     experiments: &BTreeMap<String, String>,
-    left_out: &mut LeftOut,
+    left_out: &mut OmittedCounts,
 ) -> ForeignRun {
     let folder = meta.parent().unwrap_or(meta);
     left_out.see_artifacts(&folder.join(ARTIFACTS));
@@ -129,14 +129,18 @@ fn read_run(
         let count = u64::from(time(name) == Some(None));
         run.skipped.add(OmissionKind::Value, meta, format!("`{name}` is not a time in milliseconds"), count);
     }
-    for Named { name, text, .. } in named_files(&folder.join("tags"), OmissionKind::Tag, &mut run) {
+    for MlflowFile { name, text, .. } in named_files(&folder.join("tags"), OmissionKind::Tag, &mut run) {
         left_out.see_tag(&name, &text);
         take_tag(&mut run, name, text);
     }
-    for Named { name, text, .. } in named_files(&folder.join("params"), OmissionKind::Parameter, &mut run) {
+    for MlflowFile { name, text, .. } in
+        named_files(&folder.join("params"), OmissionKind::Parameter, &mut run)
+    {
         run.parameters.push((name, text));
     }
-    for Named { name, path, text } in named_files(&folder.join("metrics"), OmissionKind::Metric, &mut run) {
+    for MlflowFile { name, path, text } in
+        named_files(&folder.join("metrics"), OmissionKind::Metric, &mut run)
+    {
         let read = read_points(&text);
         run.skipped.add(OmissionKind::Value, &path, read.sentence(), read.unreadable);
         run.skipped.add(OmissionKind::Metric, &path, "it is empty", u64::from(read.lines == 0));
@@ -197,7 +201,7 @@ fn point(line: &str) -> Option<ForeignPoint> {
 }
 
 /// A file whose name is that of a metric, parameter or tag.
-struct Named {
+struct MlflowFile {
     /// It has slashes for folders.
     name: String,
     path: PathBuf,
@@ -205,7 +209,7 @@ struct Named {
 }
 
 /// The files below a folder; those that cannot be read are noted.
-fn named_files(folder: &Path, kind: OmissionKind, run: &mut ForeignRun) -> Vec<Named> {
+fn named_files(folder: &Path, kind: OmissionKind, run: &mut ForeignRun) -> Vec<MlflowFile> {
     if !folder.is_dir() {
         return Vec::new();
     }
@@ -231,7 +235,7 @@ fn named_files(folder: &Path, kind: OmissionKind, run: &mut ForeignRun) -> Vec<N
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         });
         let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
-        named.push(Named { name, path, text });
+        named.push(MlflowFile { name, path, text });
     }
     named
 }

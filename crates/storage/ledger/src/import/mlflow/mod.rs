@@ -26,9 +26,9 @@ fn end_of(status: &str) -> ForeignEnd {
 
 /// How many there are of what a store has and the ledger has no place for, by what it is.
 #[derive(Debug, Default)]
-struct LeftOut(BTreeMap<&'static str, u64>);
+struct OmittedCounts(BTreeMap<&'static str, u64>);
 
-impl LeftOut {
+impl OmittedCounts {
     fn add(&mut self, what: &'static str, count: u64) {
         if count > 0 {
             let known = self.0.entry(what).or_default();

@@ -16,12 +16,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Keeps what it is given.
 #[derive(Default)]
-struct Kept {
+struct RecordingReporter {
     notes: Mutex<Vec<String>>,
     output: Mutex<Vec<u8>>,
 }
 
-impl Reporter for Kept {
+impl Reporter for RecordingReporter {
     fn notice(&self, notice: &Notice) {
         if let Notice::Note { text } = notice {
             self.notes.lock().unwrap().push(text.clone());
@@ -41,7 +41,7 @@ impl Reporter for Kept {
 struct Attempt {
     folder: tempfile::TempDir,
     engine: FakeEngine,
-    kept: Kept,
+    kept: RecordingReporter,
     cancel: Cancel,
 }
 
@@ -50,7 +50,7 @@ impl Attempt {
         Self {
             folder: tempfile::tempdir().unwrap(),
             engine: FakeEngine::default(),
-            kept: Kept::default(),
+            kept: RecordingReporter::default(),
             cancel: Cancel::default(),
         }
     }
@@ -91,12 +91,18 @@ impl Attempt {
     }
 
     /// Launches the script, spoils the engine's answers, and supervises the attempt.
-    fn supervise(&self, script: &str, patience_seconds: f64, limits: Limits, hidden_polls: u32) -> Ended {
+    fn supervise(
+        &self,
+        script: &str,
+        patience_seconds: f64,
+        limits: Limits,
+        hidden_polls: u32,
+    ) -> SuperviseEnd {
         let launcher = self.engine.launcher().polled_every(POLL_INTERVAL);
         let spec = self.spec(script);
         let placement = launcher.launch(&spec, &Redactor::from_own_environment()).unwrap();
         self.engine.hide(hidden_polls);
-        let watched = Watched {
+        let watched = WatchedAttempt {
             resume: None,
             wrong_resume: &|_| {},
             placement: &placement,
@@ -134,7 +140,7 @@ impl Attempt {
 fn an_engine_that_pauses_ends_nothing() {
     let attempt = Attempt::new();
     let ended = attempt.supervise("echo begun; sleep 3; echo done", 60.0, Limits::default(), 3);
-    assert!(matches!(ended, Ended::Attempt), "{ended:?}");
+    assert!(matches!(ended, SuperviseEnd::Attempt), "{ended:?}");
     assert_eq!(*attempt.kept.output.lock().unwrap(), b"begun\ndone\n");
     let notes = attempt.notes();
     assert_eq!(notes.len(), 2, "{notes:?}");
@@ -147,7 +153,10 @@ fn an_engine_that_pauses_ends_nothing() {
 fn an_engine_that_stays_away_is_given_up() {
     let attempt = Attempt::new();
     let ended = attempt.supervise("exec sleep 60", 1.0, Limits::default(), u32::MAX);
-    assert!(matches!(&ended, Ended::OutOfSight(why) if why == "the engine does not answer"), "{ended:?}");
+    assert!(
+        matches!(&ended, SuperviseEnd::OutOfSight(why) if why == "the engine does not answer"),
+        "{ended:?}"
+    );
     assert_eq!(attempt.notes().len(), 1);
 }
 
@@ -158,7 +167,7 @@ fn two_requests_to_stop_end_the_wait() {
     attempt.cancel.stop(15);
     attempt.cancel.stop(15);
     let ended = attempt.supervise("exec sleep 60", 600.0, Limits::default(), u32::MAX);
-    assert!(matches!(ended, Ended::OutOfSight(_)), "{ended:?}");
+    assert!(matches!(ended, SuperviseEnd::OutOfSight(_)), "{ended:?}");
 }
 
 /// Proves that the time in the queue is not counted as the attempt's, and that its engine is polled no more often than
@@ -170,7 +179,7 @@ fn a_queue_takes_no_time_and_few_polls() {
     let begun_micros = SystemClock.monotonic_micros();
     let limits = Limits { timeout_seconds: Some(1.5), ..Limits::default() };
     let ended = attempt.supervise("exit 0", 60.0, limits, 0);
-    assert!(matches!(ended, Ended::Attempt), "{ended:?}");
+    assert!(matches!(ended, SuperviseEnd::Attempt), "{ended:?}");
     assert!(attempt.notes().is_empty(), "{:?}", attempt.notes());
     let seconds = (SystemClock.monotonic_micros() - begun_micros) as f64 / 1e6;
     let polls_max = seconds / POLL_INTERVAL.as_secs_f64() + 2.0;

@@ -31,7 +31,7 @@ pub fn commands(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
         Some(line) => match check_scorer(job, line) {
             Ok(()) => of_script(EVALUATE, &words(line), &folder),
             Err(missing) => {
-                let finding = Finding::new(EVALUATE, Severity::Block, missing.message);
+                let finding = Finding::new(EVALUATE, Severity::Block, missing.to_string());
                 let finding = finding.action(missing.hints.join("; "));
                 CheckResult::about(EVALUATE, NoRows::Settings, vec![finding])
             }

@@ -103,8 +103,8 @@ pub fn read(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
             group_by: group_by_of(work, set, &source),
             ignored: ignored_of(work, &source),
         };
-        let gathered = readings.next(source.size_bytes(), |onlooker| {
-            TableEvidence::gather(&mut source, &roles, &onlooker.watch())
+        let gathered = readings.next(source.size_bytes(), |observer| {
+            TableEvidence::gather(&mut source, &roles, &observer.watch())
         });
         match gathered {
             Ok(evidence) => work.shared.evidence.keep(&set.name, evidence),
@@ -184,7 +184,7 @@ pub fn schema(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, 
     for (set, source) in ruled() {
         let rules = Rules { schema: set.spec.schema.as_deref(), sql: &set.spec.rules };
         let answer = readings
-            .next(source.size_bytes(), |onlooker| validate_with(&work.job.base, source, &rules, onlooker))?;
+            .next(source.size_bytes(), |observer| validate_with(&work.job.base, source, &rules, observer))?;
         rules_checked += answer.rules_checked.unwrap_or(0);
         fewest_rows = fewest(fewest_rows, [answer.rows + answer.rows_rejected]);
         findings.extend(answer.findings.into_iter().map(|finding| of_set(finding, set, work)));
@@ -253,8 +253,8 @@ pub fn label_noise(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResu
     let mut answers = Vec::new();
     for ((set, source), label) in labelled() {
         let mut source = source.clone();
-        let found = readings.next(source.size_bytes(), |onlooker| {
-            find_label_noise(&mut source, label, SEED, &onlooker.watch())
+        let found = readings.next(source.size_bytes(), |observer| {
+            find_label_noise(&mut source, label, SEED, &observer.watch())
         });
         answers.push(of_sets(found.map_err(data_error)?.0, set, work));
     }
@@ -342,9 +342,9 @@ pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>,
             },
         };
         let requests = (train.request(), other.request());
-        let answer = readings.next(bytes(train, other), |onlooker| {
+        let answer = readings.next(bytes(train, other), |observer| {
             let all = Selection::default();
-            find_leakage(&work.job.base, (&requests.0, &requests.1), &roles, &all, onlooker)
+            find_leakage(&work.job.base, (&requests.0, &requests.1), &roles, &all, observer)
         })?;
         answers.extend(answer.checks.into_iter().map(|mut check| {
             let findings = std::mem::take(&mut check.findings);

@@ -40,7 +40,7 @@ struct Reference {
 
 /// All comparisons so far.
 #[derive(Default)]
-struct Compared {
+struct DriftComparisons {
     findings: Vec<Finding>,
     comparisons: Vec<DriftComparison>,
     fewest_rows: Option<u64>,
@@ -53,14 +53,14 @@ struct Compared {
 /// Compares each set with its reference or with the data of the last good run, and the evaluation sets with the training
 /// set.
 pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
-    let mut compared = Compared::default();
+    let mut compared = DriftComparisons::default();
     let mut readings = Readings::new(work, looker, 0);
     for (set, _) in work.sets.tables() {
         match &set.spec.reference {
             Some(path) => {
                 let request = TableRequest { paths: vec![path.clone()], ..set.request() };
-                let there = readings.next(0, |onlooker| {
-                    profile_of(&work.context.home, &work.job.base, &request, "reference", onlooker)
+                let there = readings.next(0, |observer| {
+                    profile_of(&work.context.home, &work.job.base, &request, "reference", observer)
                 })?;
                 let (name, shown) = (path.clone(), "its reference".to_owned());
                 compared.add(
@@ -83,7 +83,7 @@ pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, A
 }
 
 /// Compares a set that names no reference with what the last good run of the same name had in its place.
-fn with_last_good(work: &Work<'_>, set: &DataSet, compared: &mut Compared) -> Result<(), AppError> {
+fn with_last_good(work: &Work<'_>, set: &DataSet, compared: &mut DriftComparisons) -> Result<(), AppError> {
     let label = label_of(work, set);
     let run_name = &work.job.plan.run.name;
     match last_good(work.context, run_name, (&set.name, set.role), label.as_deref())? {
@@ -105,7 +105,7 @@ fn with_last_good(work: &Work<'_>, set: &DataSet, compared: &mut Compared) -> Re
     }
 }
 
-impl Compared {
+impl DriftComparisons {
     fn add(
         &mut self,
         work: &Work<'_>,

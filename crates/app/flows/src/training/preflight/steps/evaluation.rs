@@ -22,7 +22,7 @@ use super::data::Readings;
 use super::{Looker, Work};
 use crate::data::table::data_error;
 use crate::evaluation::baseline::{check_baseline, limits};
-use crate::evaluation::evaluate::{Asked, Expected, asks_for_numbers, expected};
+use crate::evaluation::evaluate::{EvaluationRequest, ExpectedNumbers, asks_for_numbers, expected};
 use crate::evaluation::gates::number_names;
 use crate::evaluation::score::{self, BATCH_ROWS};
 use crate::training::preflight::facts::PlanFacts;
@@ -43,7 +43,7 @@ pub fn has_evaluation(facts: &PlanFacts<'_>) -> Result<(), String> {
 
 /// Tries the evaluation of each test set on its labels, and compares names with what it computes.
 pub fn evaluation(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
-    let Some(asked) = Asked::of(work.job) else {
+    let Some(asked) = EvaluationRequest::of(work.job) else {
         return Ok(CHECKS
             .iter()
             .map(|check| CheckResult::not_applicable(check, "no `[evaluate]`"))
@@ -73,7 +73,7 @@ struct Answers {
 
 impl Answers {
     /// What was found and what was looked at; an error is why nothing could be.
-    fn take(&mut self, asked: &Asked, answer: Result<(Vec<Finding>, String), String>) {
+    fn take(&mut self, asked: &EvaluationRequest, answer: Result<(Vec<Finding>, String), String>) {
         let of_set = |text: String| match &asked.test_set {
             Some(name) => format!("test set `{name}`: {text}"),
             None => text,
@@ -102,14 +102,14 @@ impl Answers {
 /// A trial of the evaluation with labels in place of answers.
 enum Trial {
     /// The rows are those that will be evaluated.
-    OfRows(Result<Expected, AppError>),
+    OfRows(Result<ExpectedNumbers, AppError>),
     /// The evaluator writes its own rows; these are the labels that the run file names, from this path.
-    OfLabels(Result<Expected, AppError>, String),
+    OfLabels(Result<ExpectedNumbers, AppError>, String),
     /// There are no labels to try it on, and why.
     None(String),
 }
 
-fn trial(work: &Work<'_>, asked: &Asked, readings: &mut Readings<'_>) -> Trial {
+fn trial(work: &Work<'_>, asked: &EvaluationRequest, readings: &mut Readings<'_>) -> Trial {
     let (section, base) = (&asked.section, &work.job.base);
     let context = &work.context.read_context;
     let seed = section.seed.or(work.job.plan.run.seed).unwrap_or(0);
@@ -132,20 +132,20 @@ fn trial(work: &Work<'_>, asked: &Asked, readings: &mut Readings<'_>) -> Trial {
     let path = spec.path.clone();
     match Source::open(base, "labels", &spec, context).map_err(data_error).and_then(&mut read) {
         Ok(frame) => Trial::OfLabels(expected(frame, section, &label, seed), path),
-        Err(error) => Trial::None(format!("the labels in `{path}` cannot be read: {}", error.message)),
+        Err(error) => Trial::None(format!("the labels in `{path}` cannot be read: {error}")),
     }
 }
 
 fn frame_of(mut source: Source, readings: &mut Readings<'_>) -> Result<Frame, AppError> {
     let everything = (usize::MAX, 0);
-    let read = readings.next(source.size_bytes(), |onlooker| {
-        Frame::sample(&mut source, None, everything, &onlooker.watch())
+    let read = readings.next(source.size_bytes(), |observer| {
+        Frame::sample(&mut source, None, everything, &observer.watch())
     });
     read.map(|(frame, _)| frame).map_err(data_error)
 }
 
 /// A table with labels that the evaluator is likely to read: a test set, else a validation set of the run file, with its label.
-fn labelled(work: &Work<'_>, asked: &Asked) -> Option<(DataSpec, String)> {
+fn labelled(work: &Work<'_>, asked: &EvaluationRequest) -> Option<(DataSpec, String)> {
     let has_tasks = |path: &str| asked.section.tasks().is_none_or(|tasks| tasks == path);
     let of_role =
         |role| work.sets.tables().find(|(set, _)| set.role == Some(role) && has_tasks(&set.spec.path));
@@ -159,12 +159,12 @@ fn labelled(work: &Work<'_>, asked: &Asked) -> Option<(DataSpec, String)> {
 
 /// What the newest evaluation of a run of this name on the same test set computed; empty: there is none.
 #[derive(Default)]
-struct Before {
+struct EarlierNumbers {
     numbers: BTreeSet<String>,
     positive: Option<String>,
 }
 
-fn earlier(work: &Work<'_>, asked: &Asked) -> Result<Before, AppError> {
+fn earlier(work: &Work<'_>, asked: &EvaluationRequest) -> Result<EarlierNumbers, AppError> {
     let filter = RunFilter {
         name: Some(work.job.plan.run.name.clone()),
         limit: Some(RUNS_MAX),
@@ -178,16 +178,16 @@ fn earlier(work: &Work<'_>, asked: &Asked) -> Result<Before, AppError> {
         };
         if let Some(row) = rows.iter().rev().find(fits) {
             let positive = row.spec("positive").and_then(|positive| positive.as_str());
-            return Ok(Before { numbers: number_names(row)?, positive: positive.map(str::to_owned) });
+            return Ok(EarlierNumbers { numbers: number_names(row)?, positive: positive.map(str::to_owned) });
         }
     }
-    Ok(Before::default())
+    Ok(EarlierNumbers::default())
 }
 
 fn of_rows(
     trial: &Trial,
     section: &EvaluateSection,
-    before: &Before,
+    before: &EarlierNumbers,
     severity: Severity,
 ) -> Result<(Vec<Finding>, String), String> {
     let (tried, path, severity) = match trial {
@@ -205,7 +205,7 @@ fn of_rows(
             Ok((small_slices(section, expected), looked_at))
         }
         Err(error) => {
-            let finding = Finding::new(ROWS, severity, format!("`{path}`: {}", error.message));
+            let finding = Finding::new(ROWS, severity, format!("`{path}`: {error}"));
             let action = match trial {
                 Trial::OfRows(_) => "correct the name in `[evaluate]`, or the data".to_owned(),
                 _ => "correct the name in `[evaluate]`, unless the evaluator itself writes such rows"
@@ -218,7 +218,7 @@ fn of_rows(
 }
 
 /// Whether an earlier evaluation had the same positive class, and numbers of every slice and of every column of groups.
-fn was_computed(section: &EvaluateSection, before: &Before) -> bool {
+fn was_computed(section: &EvaluateSection, before: &EarlierNumbers) -> bool {
     let mut slices = section.slices.keys().map(|name| format!("{SLICE}{name}."));
     let mut columns = section.fairness.iter().map(|column| format!("{FAIRNESS}{column}."));
     let has = |start: String| before.numbers.iter().any(|name| name.starts_with(&start));
@@ -226,7 +226,7 @@ fn was_computed(section: &EvaluateSection, before: &Before) -> bool {
 }
 
 /// A slice of too few rows decides nothing, whatever the model.
-fn small_slices(section: &EvaluateSection, expected: &Expected) -> Vec<Finding> {
+fn small_slices(section: &EvaluateSection, expected: &ExpectedNumbers) -> Vec<Finding> {
     let usual = limits(section.support_min, section.width_max, SliceLimits::default());
     let small = |(name, rows): &(String, u64)| {
         let least = section.slices.get(name).and_then(|slice| slice.support_min).unwrap_or(usual.support_min);
@@ -242,9 +242,9 @@ fn small_slices(section: &EvaluateSection, expected: &Expected) -> Vec<Finding> 
 
 fn of_gates(
     work: &Work<'_>,
-    asked: &Asked,
+    asked: &EvaluationRequest,
     trial: &Trial,
-    before: &Before,
+    before: &EarlierNumbers,
     severity: Severity,
 ) -> Result<(Vec<Finding>, String), String> {
     let section = &asked.section;
@@ -291,7 +291,7 @@ fn unmeasured_latencies(rows: u64) -> BTreeMap<String, String> {
 }
 
 /// Latency, and the probes of each feature.
-fn of_scorer(work: &Work<'_>, asked: &Asked) -> Vec<String> {
+fn of_scorer(work: &Work<'_>, asked: &EvaluationRequest) -> Vec<String> {
     let mut names: Vec<String> = LATENCIES.map(str::to_owned).into();
     let request = asked.score_request(&work.context.read_context).filter(|it| it.probe_rows != Some(0));
     let features =
@@ -323,7 +323,7 @@ fn of_any_evaluator(section: &EvaluateSection) -> Vec<String> {
 
 fn of_baseline(
     work: &Work<'_>,
-    asked: &Asked,
+    asked: &EvaluationRequest,
     severity: Severity,
 ) -> Result<Result<(Vec<Finding>, String), String>, AppError> {
     let Some(named) = &asked.section.baseline else {
@@ -342,12 +342,12 @@ fn of_baseline(
 /// A baseline that cannot be compared with. Not every error has a hint of what to do.
 fn no_baseline(error: AppError, severity: Severity) -> Finding {
     let action = Some(error.hints.join("; ")).filter(|hints| !hints.is_empty());
-    let finding = Finding::new(BASELINE, severity, error.message).about("evaluate.baseline");
+    let finding = Finding::new(BASELINE, severity, error.to_string()).about("evaluate.baseline");
     Finding { action, ..finding }
 }
 
 /// The evaluation that the baseline means; none where that is known only later.
-fn baseline_of(work: &Work<'_>, asked: &Asked, named: &str) -> Result<Option<String>, AppError> {
+fn baseline_of(work: &Work<'_>, asked: &EvaluationRequest, named: &str) -> Result<Option<String>, AppError> {
     let tasks = asked.task_set(work.context)?;
     let start_from = work.job.plan.run.start_from.as_deref();
     let parent = start_from.map(|named| weights_of(work.context, named)).transpose()?;

@@ -29,7 +29,7 @@ pub fn media(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, A
     let mut answers = Vec::new();
     for set in work.sets.all().iter().filter(|set| matches!(set.content, Content::Media)) {
         let found = readings
-            .next(0, |onlooker| check(&work.job.base, &request(set), &set.read_context, &onlooker.watch()));
+            .next(0, |observer| check(&work.job.base, &request(set), &set.read_context, &observer.watch()));
         let found = found.map_err(data_error)?;
         answers.extend(found.checks.into_iter().map(|check| of_sets(check, set, work)));
     }

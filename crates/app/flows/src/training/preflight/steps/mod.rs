@@ -29,9 +29,9 @@ use trackway_rules::preflight::imbalance::ImbalanceReport;
 use trackway_rules::preflight::memory::MemoryReport;
 
 pub use self::drift::{severity_of, severity_of_drift};
-pub use self::rehearsal::{Rehearsed, rehearses_one_batch};
+pub use self::rehearsal::{RehearsalResults, rehearses_one_batch};
 use super::facts::{OFFER, PlanFacts};
-use super::sets::{DataSets, Gathered};
+use super::sets::{DataSets, GatheredEvidence};
 use super::{PreflightEvent, PreflightReporter};
 use crate::data::leakage::CHECKS as LEAKAGE_CHECKS;
 
@@ -246,9 +246,9 @@ pub struct Work<'w> {
 #[derive(Default)]
 pub struct Shared {
     /// Of every table.
-    pub evidence: Gathered,
+    pub evidence: GatheredEvidence,
     /// What rehearsals showed of the script's settings, and measured.
-    pub rehearsed: Mutex<Rehearsed>,
+    pub rehearsed: Mutex<RehearsalResults>,
     /// Data sets beside what they were compared with.
     pub drift: Mutex<Vec<DriftComparison>>,
     /// The classes of the training set.
@@ -282,7 +282,7 @@ pub fn run(work: &Work<'_>, spec: &StepSpec) -> Vec<CheckResult> {
     work.reporter.preflight(&PreflightEvent::Began { title: spec.title });
     let began = work.context.clock.monotonic_micros();
     let looker = Looker { title: spec.title, reporter: work.reporter };
-    let mut results = (spec.run)(work, &looker).unwrap_or_else(|error| not_run(&error.message));
+    let mut results = (spec.run)(work, &looker).unwrap_or_else(|error| not_run(&error.to_string()));
     let seconds = (work.context.clock.monotonic_micros() - began) as f64 / 1e6;
     for result in &mut results {
         result.seconds.get_or_insert(seconds);

@@ -1,5 +1,7 @@
 //! Whether the launcher gives what the run file requests of it: what `trackway run` would refuse, with the same keys and reasons.
 
+use std::collections::BTreeSet;
+
 use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
 use trackway_core::text::quoted_list;
 use trackway_engine::error::AppError;
@@ -19,12 +21,9 @@ pub fn has_request(facts: &PlanFacts<'_>) -> Result<(), String> {
 
 fn requests(plan: &Plan) -> bool {
     let Plan { resources, launch, container, retry, .. } = plan;
-    // The kind of GPU and its price are only recorded.
-    let recorded = ResourcesSection {
-        gpu: resources.gpu.clone(),
-        usd_per_gpu_hour: resources.usd_per_gpu_hour,
-        ..ResourcesSection::default()
-    };
+    // A price is only recorded.
+    let recorded =
+        ResourcesSection { usd_per_gpu_hour: resources.usd_per_gpu_hour, ..ResourcesSection::default() };
     let by_entry = |entry: &PlanEntry| {
         !entry.resources.is_empty() || !entry.placement.is_empty() || entry.launcher.is_some()
     };
@@ -51,14 +50,19 @@ fn answer(offered: &Offered) -> CheckResult {
 /// What is known of the offer: what was compared, and nothing of what is only recorded or left to the engine.
 fn why(offered: &Offered) -> String {
     let engine = &offered.engine;
-    let compared: Vec<&str> = offered.compared.iter().copied().collect();
-    match (offered.refused.is_empty(), compared.as_slice()) {
-        (false, _) => format!("the engine `{engine}` does not give what is requested"),
-        (true, []) => format!(
-            "the engine `{engine}` refuses nothing of what is requested, and nothing of it was compared with what it has"
-        ),
-        (true, compared) => format!("the engine `{engine}` has what was compared: {}", quoted_list(compared)),
+    if !offered.refused.is_empty() {
+        return format!("the engine `{engine}` does not give what is requested");
     }
+    if offered.compared.is_empty() {
+        return format!(
+            "the engine `{engine}` refuses nothing of what is requested, and nothing of it was compared with what it has"
+        );
+    }
+    let has = |(engine, keys): (&String, &BTreeSet<&'static str>)| {
+        let keys: Vec<&str> = keys.iter().copied().collect();
+        format!("the engine `{engine}` has what was compared: {}", quoted_list(&keys))
+    };
+    offered.compared.iter().map(has).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -100,16 +104,25 @@ mod tests {
     /// what was compared and nothing else.
     #[test]
     fn a_reason_names_what_was_compared() {
-        let why = |refused: Vec<Refusal>, compared: &[&'static str]| {
-            let compared = compared.iter().copied().collect();
+        let why = |refused: Vec<Refusal>, compared: &[(&str, &[&'static str])]| {
+            let keys = |(engine, keys): &(&str, &[&'static str])| {
+                ((*engine).to_owned(), keys.iter().copied().collect::<BTreeSet<_>>())
+            };
+            let compared = compared.iter().map(keys).collect();
             answer(&Offered { engine: "local".into(), refused, compared, ..Offered::default() }).why.unwrap()
         };
         let text = || "x".to_owned();
         let refusal = Refusal { key: text(), wanted: text(), why: text(), instead: text() };
-        let refused = why(vec![refusal], &["resources.cpus"]);
+        let refused = why(vec![refusal], &[("local", &["resources.cpus"])]);
         assert_eq!(refused, "the engine `local` does not give what is requested");
-        let given = why(Vec::new(), &["resources.cpus", "resources.gpus"]);
+        let given = why(Vec::new(), &[("local", &["resources.cpus", "resources.gpus"])]);
         assert_eq!(given, "the engine `local` has what was compared: `resources.cpus`, `resources.gpus`");
+        let of_both = why(Vec::new(), &[("box", &["resources.gpus"]), ("local", &["resources.cpus"])]);
+        assert_eq!(
+            of_both,
+            "the engine `box` has what was compared: `resources.gpus`; \
+             the engine `local` has what was compared: `resources.cpus`"
+        );
         assert!(why(Vec::new(), &[]).ends_with("nothing of it was compared with what it has"));
     }
 
@@ -122,12 +135,13 @@ mod tests {
         };
         for more in [
             "[resources]\ngpus = 1\n",
+            "[resources]\ngpu = \"a100\"\n",
             "[launch]\nengine = \"box\"\n",
             "[retry]\nhost_oom = { plan = [{ resources = { memory = \"1GiB\" } }] }\n",
         ] {
             assert!(is_compared(more), "{more}");
         }
-        assert!(!is_compared("[resources]\ngpu = \"a100\"\nusd_per_gpu_hour = 2.0\n"));
+        assert!(!is_compared("[resources]\nusd_per_gpu_hour = 2.0\n"));
         assert!(!is_compared("[retry]\ndevice_oom = { plan = [{ set = { A = \"1\" } }] }\n"));
     }
 }

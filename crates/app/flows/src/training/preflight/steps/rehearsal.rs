@@ -24,7 +24,7 @@ const RUNS_MAX: usize = 20;
 
 /// What rehearsals showed.
 #[derive(Default)]
-pub struct Rehearsed {
+pub struct RehearsalResults {
     /// Settings that were seen in the process.
     pub config: TrainingConfig,
     /// What a step takes; none before a script spoke.
@@ -46,7 +46,7 @@ impl From<&str> for NotRehearsed {
     }
 }
 
-impl Rehearsed {
+impl RehearsalResults {
     /// What the earlier rehearsal showed because of which no other one is made.
     pub fn before(context: &Context, not: &NotRehearsed) -> Result<Self, AppError> {
         let Some(run_id) = not.passed_in else { return Ok(Self::default()) };

@@ -16,11 +16,11 @@ use trackway_rules::preflight::memory::{
     Adapters, Base, Counter, Device, Fit, MemorySpec, Parallel, Targets,
 };
 
-use super::rehearsal::Rehearsed;
+use super::rehearsal::RehearsalResults;
 use super::{Looker, Work};
-use crate::training::memory::{Measured, ModelSource, correction, read_model};
+use crate::training::memory::{MeasuredPeak, ModelSource, correction, read_model};
 use crate::training::preflight::facts::{NEEDS_MEASUREMENT, NEEDS_SETTINGS};
-use crate::training::preflight::history::{Earlier, earlier};
+use crate::training::preflight::history::{EarlierMeasures, earlier};
 use crate::training::script::{compiles, imports_trackway, loads_weights};
 
 /// Checks whose facts are in the run file anyway; the others need its `[training]`.
@@ -79,7 +79,7 @@ fn measurements(
     work: &Work<'_>,
     config: &TrainingConfig,
     script: Option<&Path>,
-    earlier: &Earlier,
+    earlier: &EarlierMeasures,
     step_seconds: Option<f64>,
 ) -> Measurements {
     let (plan, rehearsed) = (&work.job.plan, &config.measured);
@@ -129,7 +129,7 @@ fn advised(mut result: CheckResult, work: &Work<'_>) -> CheckResult {
 }
 
 /// Adds what a rehearsal observed to the settings of the run file.
-fn add_seen(config: &mut TrainingConfig, rehearsed: &Rehearsed) {
+fn add_seen(config: &mut TrainingConfig, rehearsed: &RehearsalResults) {
     let of = &rehearsed.config;
     config.precision = config.precision.or(of.precision);
     config.loss_scaling = config.loss_scaling.or(of.loss_scaling);
@@ -144,10 +144,10 @@ fn add_seen(config: &mut TrainingConfig, rehearsed: &Rehearsed) {
 }
 
 /// The peak that a rehearsal measured on a device.
-fn peak(measured: &trackway_rules::preflight::rehearsal::Measured) -> Option<Measured> {
+fn peak(measured: &trackway_rules::preflight::rehearsal::Measured) -> Option<MeasuredPeak> {
     let reserved = measured.peak_device_reserved_bytes.map(|bytes| (bytes, Counter::Reserved));
     let peak = reserved.or(measured.peak_device_bytes.map(|bytes| (bytes, Counter::Allocated)));
-    peak.map(|(bytes, counter)| Measured { bytes, counter })
+    peak.map(|(bytes, counter)| MeasuredPeak { bytes, counter })
 }
 
 /// The settings of the run file and the machine.

@@ -52,12 +52,12 @@ fn store(work: &Work<'_>) -> CheckResult {
     let there = match remote.selftest(Patience::Short) {
         Ok(tested) => tried(&tested, &remote.location(), "use a store that does"),
         Err(error) => {
-            let error = remote_error("the remote cannot be used", &error);
+            let error = remote_error("the remote cannot be used", error);
             let action = "fix `checkpoint.remote` or its credentials: nothing is launched without it";
             CheckResult::about(
                 STORE,
                 NoRows::Storage,
-                vec![Finding::new(STORE, Severity::Block, error.message).action(action)],
+                vec![Finding::new(STORE, Severity::Block, error.to_string()).action(action)],
             )
         }
     };

@@ -18,13 +18,13 @@ const MEDIAN_ERROR_AIM: f64 = 0.15;
 const COVERAGE_AIM: f64 = 0.9;
 
 /// What is expected where the source looked.
-struct Expected {
+struct ExpectedBytes {
     bytes: f64,
     low_bytes: f64,
     high_bytes: f64,
 }
 
-impl Expected {
+impl ExpectedBytes {
     fn of(case: &Case, estimate: &MemoryEstimate) -> Self {
         let outside = match case.counter {
             Counter::Device => case.context_bytes.unwrap_or(CONTEXT_BYTES) - CONTEXT_BYTES,
@@ -61,7 +61,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(cases: &[&(Case, Expected)]) -> Self {
+    fn of(cases: &[&(Case, ExpectedBytes)]) -> Self {
         let errors: Vec<f64> = cases.iter().map(|(case, expected)| expected.error(case).abs()).collect();
         let covered = cases.iter().filter(|(case, expected)| expected.covers(case)).count();
         Self {
@@ -85,15 +85,15 @@ impl Summary {
     }
 }
 
-fn computed() -> Vec<(Case, Expected)> {
+fn computed() -> Vec<(Case, ExpectedBytes)> {
     let expected = |case: Case| {
-        let expected = Expected::of(&case, &estimate(&case.spec));
+        let expected = ExpectedBytes::of(&case, &estimate(&case.spec));
         (case, expected)
     };
     cases::all().into_iter().map(expected).collect()
 }
 
-fn table(computed: &[(Case, Expected)]) -> String {
+fn table(computed: &[(Case, ExpectedBytes)]) -> String {
     let mut text = String::new();
     for source in Source::ALL {
         let half = if source.fitted() { "fitted" } else { "held out" };
@@ -119,9 +119,10 @@ fn table(computed: &[(Case, Expected)]) -> String {
     text
 }
 
-fn summaries(computed: &[(Case, Expected)]) -> [(&'static str, Summary); 3] {
+fn summaries(computed: &[(Case, ExpectedBytes)]) -> [(&'static str, Summary); 3] {
     let of = |wanted: &dyn Fn(&Source) -> bool| {
-        let some: Vec<&(Case, Expected)> = computed.iter().filter(|(case, _)| wanted(&case.source)).collect();
+        let some: Vec<&(Case, ExpectedBytes)> =
+            computed.iter().filter(|(case, _)| wanted(&case.source)).collect();
         Summary::of(&some)
     };
     [
@@ -132,7 +133,7 @@ fn summaries(computed: &[(Case, Expected)]) -> [(&'static str, Summary); 3] {
 }
 
 /// Pairs of cases of the same code: the first is measured, the second is then estimated again.
-fn corrected_pairs(computed: &[(Case, Expected)]) -> Vec<(String, f64, f64)> {
+fn corrected_pairs(computed: &[(Case, ExpectedBytes)]) -> Vec<(String, f64, f64)> {
     const PAIRS: [(&str, &str); 12] = [
         ("BERT-large, batch 4", "… batch 1, accumulated"),
         ("… 2 × 512", "… 2 × 1024"),
@@ -154,14 +155,15 @@ fn corrected_pairs(computed: &[(Case, Expected)]) -> Vec<(String, f64, f64)> {
         let measured = known.measured_bytes - known.context_bytes.map_or(0.0, |bytes| bytes - CONTEXT_BYTES);
         let calibration =
             Calibration::of(&estimate(&known.spec), measured as u64, known.counter).expect("the same run");
-        let before = Expected::of(other, &estimate(&other.spec)).error(other);
-        let after = Expected::of(other, &estimate_corrected(&other.spec, Some(calibration))).error(other);
+        let before = ExpectedBytes::of(other, &estimate(&other.spec)).error(other);
+        let after =
+            ExpectedBytes::of(other, &estimate_corrected(&other.spec, Some(calibration))).error(other);
         (format!("{first} → {second}"), before, after)
     };
     PAIRS.into_iter().map(corrected).collect()
 }
 
-fn document(computed: &[(Case, Expected)]) -> String {
+fn document(computed: &[(Case, ExpectedBytes)]) -> String {
     let mut text = String::from(
         "| cases | count | median error | worst error | inside the interval | median width of the interval |\n\
          |---|---|---|---|---|---|\n",

@@ -22,9 +22,9 @@ use crate::printer::Printer;
 use crate::units::{bytes, counted};
 
 /// Opens the home, which only those need that name a run.
-type Open<'a> = dyn Fn() -> Result<Context, Failure> + 'a;
+type OpenHome<'a> = dyn Fn() -> Result<Context, Failure> + 'a;
 
-pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer) -> Exit {
+pub fn checkpoint(open: &OpenHome<'_>, command: &CheckpointCommand, printer: Printer) -> Exit {
     let with = |subject, work: &dyn Fn(&Checkpoints) -> Exit| with(open, subject, work);
     match command {
         CheckpointCommand::Ls { subject, all } => with(subject, &|found| list(found, *all, printer)),
@@ -54,7 +54,7 @@ pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer
 }
 
 /// Does something with the checkpoints of a run, whose rows in the ledger then follow their log, or of a folder.
-fn with(open: &Open<'_>, subject: &CheckpointSubject, work: &dyn Fn(&Checkpoints) -> Exit) -> Exit {
+fn with(open: &OpenHome<'_>, subject: &CheckpointSubject, work: &dyn Fn(&Checkpoints) -> Exit) -> Exit {
     let subject = &subject.subject;
     if Checkpoints::is_root(subject) {
         return work(&Checkpoints::at(Path::new(subject), Arc::new(SystemClock), Arc::new(SystemIds))?);

@@ -4,7 +4,7 @@ use trackway_flows::checkpoints::{Checkpoints, Garbage, KeepChanges};
 
 use super::which;
 use crate::args::{GcArgs, PinArgs};
-use crate::exit::{Exit, FAULT, Failure, USAGE, parse_time};
+use crate::exit::{Exit, FAULT, Failure, parse_time};
 use crate::printer::Printer;
 use crate::units::bytes;
 
@@ -26,14 +26,12 @@ pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Exit 
 
 pub fn unpin(checkpoints: &Checkpoints, name: &str, force: bool, printer: Printer) -> Exit {
     if let Some(model) = model_of_pin(name).filter(|_| !force) {
-        return Err(Failure {
-            code: USAGE,
-            message: format!("`{name}` keeps the files of a registered version of model `{model}`"),
-            hints: vec![
-                format!("see where the version is: trackway registry show {model}"),
-                "--force unpins it anyway; retention may then delete the files".into(),
-            ],
-        });
+        let message = format!("`{name}` keeps the files of a registered version of model `{model}`");
+        return Err(Failure::usage(
+            message,
+            format!("see where the version is: trackway registry show {model}"),
+        )
+        .hint("--force unpins it anyway; retention may then delete the files"));
     }
     let pinned = checkpoints.unpin(name)?;
     report_pin(&CheckpointPin { until: None, ..pinned }, "no longer holds", printer);

@@ -9,7 +9,7 @@ use super::{print_reading, reading, request, table};
 use crate::args::CheckArgs;
 use crate::commands::checks::{print_finding, verdict};
 use crate::exit::{BLOCKED, Exit};
-use crate::printer::{Printer, Shown, row};
+use crate::printer::{Printer, StyledLine, row};
 use crate::units::counted;
 
 /// Groups that are printed; `--json` has all.
@@ -30,7 +30,7 @@ pub fn check(args: &CheckArgs, read: &ReadContext, printer: Printer) -> Exit {
         only: args.only.clone(),
         skip: args.skip.clone(),
     };
-    let answer = reading(printer, |onlooker| run(Path::new(""), &asked, onlooker))?;
+    let answer = reading(printer, |observer| run(Path::new(""), &asked, observer))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(if answer.verdict == Verdict::Block { BLOCKED } else { 0 })
 }
@@ -54,7 +54,7 @@ fn print(printer: Printer, answer: &CheckAnswer) {
     printer.line(verdict(printer, answer.verdict) + read);
 }
 
-fn cells(printer: Printer, check: &CheckResult) -> Vec<Shown> {
+fn cells(printer: Printer, check: &CheckResult) -> Vec<StyledLine> {
     let count = check.findings.len();
     row![
         &check.name,

@@ -40,7 +40,7 @@ pub fn clean(args: &CleanArgs, read: &ReadContext, printer: Printer) -> Exit {
         out: args.out.clone(),
         quarantine: args.quarantine.clone(),
     };
-    let answer = reading(printer, |onlooker| write(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |observer| write(Path::new(""), &request, observer))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(code(answer.account.rows - answer.account.rows_unreadable, answer.account.rows_unreadable))
 }
@@ -55,7 +55,7 @@ fn key(args: &CleanArgs) -> Result<Option<Vec<u8>>, Failure> {
                 AppError::new(ErrorKind::NotFound, message)
                     .hint("a key has 16 bytes or more: head -c 32 /dev/urandom > FILE")
             }
-            _ => AppError::file("read the key in", path, &error),
+            _ => AppError::file("read the key in", path, error),
         });
         return Ok(Some(read?));
     }

@@ -18,7 +18,7 @@ pub fn diff(home: &Home, args: &DiffArgs, read: &ReadContext, printer: Printer) 
     let side = |word: &String| request(std::slice::from_ref(word), &args.reading, read);
     let sides = (&side(&args.before), &side(&args.after));
     let label = args.label.as_deref();
-    let answer = reading(printer, |onlooker| compare(home, Path::new(""), sides, label, onlooker))?;
+    let answer = reading(printer, |observer| compare(home, Path::new(""), sides, label, observer))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }

@@ -13,7 +13,7 @@ use super::{reading, request};
 use crate::args::{DriftArgs, FailOn};
 use crate::commands::checks::verdict;
 use crate::exit::{BLOCKED, Exit};
-use crate::printer::{Printer, Shown, Tone, row};
+use crate::printer::{Printer, StyledLine, Tone, row};
 use crate::units::{counted, p_value, shortened};
 
 /// New or gone values that are listed, and letters of one of them.
@@ -29,7 +29,7 @@ pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer
         joint: args.joint,
         all_rows: args.all_rows,
     };
-    let report = reading(printer, |onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
+    let report = reading(printer, |observer| compare(home, Path::new(""), sides, asked, observer))?;
     printer.answer(&report, || print(printer, &report));
     let fails = match args.fail_on {
         FailOn::Block => report.verdict == Verdict::Block,
@@ -128,15 +128,15 @@ fn print_joint(printer: Printer, joint: &JointDrift) {
     }
 }
 
-fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
+fn cells(printer: Printer, column: &ColumnDrift) -> Vec<StyledLine> {
     let only_missing = column.missing.drifted && !column.values_drifted() && !column.unknown_drifted();
     let state = match (column.drifted, column.role) {
         (true, Role::Feature) if only_missing => printer.tone(Tone::Bad, "missing values drifted"),
         (true, Role::Feature) => printer.tone(Tone::Bad, "drifted"),
         (true, Role::Label) if only_missing => printer.tone(Tone::Bad, "missing labels drifted"),
         (true, Role::Label) => printer.tone(Tone::Bad, "label drifted"),
-        (false, Role::Label) => Shown::from("label"),
-        (false, Role::Feature) => Shown::default(),
+        (false, Role::Label) => StyledLine::from("label"),
+        (false, Role::Feature) => StyledLine::default(),
     };
     // What decided is shown: the distance of the values, or that too many of them are unknown.
     let of_unknown = column.unknown.filter(|unknown| unknown.drifted && !column.values_drifted());

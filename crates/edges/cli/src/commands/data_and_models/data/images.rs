@@ -14,7 +14,7 @@ use crate::units::counted;
 pub fn images(args: &ImagesArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request =
         MediaRequest { paths: args.paths.clone(), masks: args.masks.clone(), labels: args.labels.clone() };
-    let answer = reading(printer, |onlooker| look(Path::new(""), &request, read, onlooker))?;
+    let answer = reading(printer, |observer| look(Path::new(""), &request, read, observer))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(if answer.blocks() { BLOCKED } else { 0 })
 }

@@ -19,7 +19,7 @@ pub fn as_of(args: &AsOfArgs, read: &ReadContext, printer: Printer) -> Exit {
         left: request(&args.left, &args.reading, read),
         right: request(&args.right, &args.reading, read),
     );
-    let answer = reading(printer, |onlooker| join(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |observer| join(Path::new(""), &request, observer))?;
     printer.answer(&answer, || print(printer, &answer));
     let report = &answer.report;
     let sides = [
@@ -83,7 +83,7 @@ pub fn skew(args: &SkewArgs, read: &ReadContext, printer: Printer) -> Exit {
     let plan = SkewPlan { on, tolerance: args.tolerance, equal_min: args.equal_min };
     let sides = [&args.train, &args.serve].map(|paths| request(paths, &args.reading, read));
     let report =
-        reading(printer, |onlooker| compare(Path::new(""), (&sides[0], &sides[1]), &plan, onlooker))?;
+        reading(printer, |observer| compare(Path::new(""), (&sides[0], &sides[1]), &plan, observer))?;
     printer.answer(&report, || print_skew(printer, &report));
     Ok(if report.blocks() { BLOCKED } else { 0 })
 }

@@ -17,7 +17,7 @@ pub fn leakage(args: &LeakageArgs, read: &ReadContext, printer: Printer) -> Exit
         ignored: args.ignore.clone(),
     };
     let selection = Selection { only: args.only.clone(), skip: args.skip.clone() };
-    let answer = reading(printer, |onlooker| find(Path::new(""), sides, &roles, &selection, onlooker))?;
+    let answer = reading(printer, |observer| find(Path::new(""), sides, &roles, &selection, observer))?;
     printer.answer(&answer, || {
         findings::table(printer, &answer.checks);
         findings::print(printer, &answer.found);

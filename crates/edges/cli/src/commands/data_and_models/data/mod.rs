@@ -20,7 +20,7 @@ use trackway_engine::Context;
 use trackway_engine::home::Home;
 use trackway_flows::data::table::{ReadObserver, TableRequest, expected_seconds};
 use trackway_flows::data::{DataSpec, ReadContext, ReadNote, ReadNoteKind, sentences};
-use trackway_flows::evaluation::slices::SlicesOnlooker;
+use trackway_flows::evaluation::slices::SlicesObserver;
 use trackway_system::{Cancel, SystemClock};
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
@@ -137,11 +137,11 @@ pub(in crate::commands) fn reading<T>(printer: Printer, read: impl FnOnce(&ReadO
 /// Searches a table for slices, and shows how far reading and search are.
 pub(in crate::commands) fn searching<T>(
     printer: Printer,
-    search: impl FnOnce(&SlicesOnlooker<'_>) -> T,
+    search: impl FnOnce(&SlicesObserver<'_>) -> T,
 ) -> T {
     let bar = CandidatesBar::default();
     let searching = |predicates: usize, done: u64, total: u64| bar.at(predicates, done, total);
-    let found = reading(printer, |reading| search(&SlicesOnlooker { reading, searching: &searching }));
+    let found = reading(printer, |reading| search(&SlicesObserver { reading, searching: &searching }));
     bar.finish();
     found
 }

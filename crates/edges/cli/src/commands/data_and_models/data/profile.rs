@@ -27,7 +27,7 @@ pub fn profile(home: &Home, args: &ProfileArgs, read: &ReadContext, printer: Pri
         label: args.label.clone(),
         save_to: args.out.clone(),
     };
-    let answer = reading(printer, |onlooker| profile_table(home, Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |observer| profile_table(home, Path::new(""), &request, observer))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(code(answer.rows, answer.rows_rejected))
 }

@@ -11,7 +11,7 @@ use crate::printer::Printer;
 
 pub fn infer(args: &InferArgs, read: &ReadContext, printer: Printer) -> Exit {
     let mut answer =
-        reading(printer, |onlooker| schema::infer(Path::new(""), &table(&args.table, read), onlooker))?;
+        reading(printer, |observer| schema::infer(Path::new(""), &table(&args.table, read), observer))?;
     if let Some(path) = &args.out {
         let made = std::fs::File::create_new(path)
             .and_then(|mut file| file.write_all(answer.toml.as_bytes()))
@@ -36,8 +36,8 @@ pub fn infer(args: &InferArgs, read: &ReadContext, printer: Printer) -> Exit {
 
 pub fn validate(args: &ValidateArgs, read: &ReadContext, printer: Printer) -> Exit {
     let rules = (args.schema.as_path(), args.environment.as_deref());
-    let answer = reading(printer, |onlooker| {
-        schema::validate(Path::new(""), &table(&args.table, read), rules, onlooker)
+    let answer = reading(printer, |observer| {
+        schema::validate(Path::new(""), &table(&args.table, read), rules, observer)
     })?;
     printer.answer(&answer, || findings::print(printer, &answer));
     Ok(findings::code(&answer))

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use trackway_api::data::{SnapshotAnswer, SnapshotVerified, StoredSnapshot};
-use trackway_core::name::Named;
+use trackway_core::name::NameKind;
 use trackway_engine::Context;
 use trackway_engine::home::Home;
 use trackway_flows::data;
@@ -20,7 +20,7 @@ use crate::printer::{Printer, Tone};
 use crate::units::{bytes, counted, timestamp};
 
 pub fn snapshot(context: &Context, args: &SnapshotArgs, read: &ReadContext, printer: Printer) -> Exit {
-    let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
+    let name = args.name.as_deref().map(|name| given_name(NameKind::Snapshot, name)).transpose()?;
     let request = SnapshotRequest {
         table: table(&args.table, &context.read_context.strict(read.is_strict())),
         label: args.label.clone(),
@@ -28,7 +28,7 @@ pub fn snapshot(context: &Context, args: &SnapshotArgs, read: &ReadContext, prin
         keep_bytes: args.keep_bytes,
     };
     let answer =
-        reading(printer, |onlooker| data::snapshot_data(context, Path::new(""), &request, onlooker))?;
+        reading(printer, |observer| data::snapshot_data(context, Path::new(""), &request, observer))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }
@@ -65,7 +65,7 @@ pub fn kept(
 ) -> Exit {
     match command {
         SnapshotCommand::Restore { snapshot, out: folder } => {
-            let answer = reading(printer, |onlooker| restore(home, snapshot, folder, onlooker))?;
+            let answer = reading(printer, |observer| restore(home, snapshot, folder, observer))?;
             printer.answer(&answer, || {
                 let files = counted(answer.files, "file");
                 let size = bytes(answer.size_bytes);
@@ -75,7 +75,7 @@ pub fn kept(
         }
         SnapshotCommand::Push { snapshot, url } => {
             let context = open()?;
-            let answer = reading(printer, |onlooker| push(&context, snapshot, url, onlooker))?;
+            let answer = reading(printer, |observer| push(&context, snapshot, url, observer))?;
             printer.answer(&answer, || {
                 let (all, sent) = (counted(answer.files, "file"), counted(answer.files_sent, "file"));
                 let id = &answer.data_sha256[..SHORT_ID_LENGTH];
@@ -90,7 +90,7 @@ pub fn kept(
         }
         SnapshotCommand::Pull { snapshot, url } => {
             let context = open()?;
-            let answer = reading(printer, |onlooker| pull(&context, snapshot, url, onlooker))?;
+            let answer = reading(printer, |observer| pull(&context, snapshot, url, observer))?;
             printer.answer(&answer, || {
                 let (all, fetched) = (counted(answer.files, "file"), counted(answer.files_fetched, "file"));
                 let id = &answer.data_sha256[..SHORT_ID_LENGTH];
@@ -103,9 +103,9 @@ pub fn kept(
             Ok(0)
         }
         SnapshotCommand::Verify { snapshot, url } => {
-            let answer = reading(printer, |onlooker| match url {
-                Some(url) => verify_at(snapshot, url, onlooker),
-                None => verify(home, snapshot, onlooker),
+            let answer = reading(printer, |observer| match url {
+                Some(url) => verify_at(snapshot, url, observer),
+                None => verify(home, snapshot, observer),
             })?;
             printer.answer(&answer, || print_verified(printer, &answer));
             Ok(if answer.intact { 0 } else { INTEGRITY })

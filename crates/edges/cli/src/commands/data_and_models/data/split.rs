@@ -26,7 +26,7 @@ pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Exit {
         rungs: args.rungs.iter().map(|text| share(text)).collect::<Result<_, _>>()?,
         write_parts: args.write_rows,
     );
-    let answer = reading(printer, |onlooker| make(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |observer| make(Path::new(""), &request, observer))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(if answer.proved { code(answer.rows, answer.rows_rejected) } else { BLOCKED })
 }

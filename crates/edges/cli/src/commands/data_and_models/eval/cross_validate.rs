@@ -29,8 +29,8 @@ pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Prin
             cancelled.store(true, Ordering::Relaxed);
         }
     };
-    let onlooker = ReadObserver { progress: &progress, cancelled: &cancelled, clock: &*context.clock };
-    let answer = supervised(context, printer, |live| ask(context, &request, &onlooker, live))?;
+    let observer = ReadObserver { progress: &progress, cancelled: &cancelled, clock: &*context.clock };
+    let answer = supervised(context, printer, |live| ask(context, &request, &observer, live))?;
     printer.answer(&answer, || print(printer, &answer));
     let whole = answer.folds.len() == answer.fold_count && answer.folds.iter().all(|it| it.why_not.is_none());
     Ok(if whole { 0 } else { NOT_COMPLETED })

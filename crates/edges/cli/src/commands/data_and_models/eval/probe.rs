@@ -30,7 +30,7 @@ pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = request(args, read);
     request.table.refuse_outputs(Path::new(""), args.html.as_deref())?;
     let on_part = |part: ProbePart| printer.note(format!("probing {}", part.as_str()));
-    let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &on_part))?;
+    let report = reading(printer, |observer| ask(Path::new(""), &request, observer, &on_part))?;
     if let Some(path) = &args.html {
         let subject = format!("`{}` with {}", args.command, args.table.paths.join(", "));
         save(path, "page", printer, |about| trackway_pages::probe(&subject, &report, about))?;

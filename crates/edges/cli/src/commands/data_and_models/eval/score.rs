@@ -17,7 +17,7 @@ pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Exit {
     let (request, outputs) = (request(args, read), outputs(args)?);
     let bar = RowsBar::new("scoring");
     let on_rows = |done, all| bar.at(done, all);
-    let report = reading(printer, |onlooker| ask(Path::new(""), &request, &outputs, onlooker, &on_rows))?;
+    let report = reading(printer, |observer| ask(Path::new(""), &request, &outputs, observer, &on_rows))?;
     let is_probed = args.evaluation_out.is_some() && args.probe_rows != Some(0);
     printer.answer(&report, || {
         report.notes.iter().for_each(|note| printer.note(note));

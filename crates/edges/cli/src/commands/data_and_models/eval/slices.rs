@@ -13,12 +13,12 @@ use trackway_flows::evaluation::slices::{
 use crate::args::SlicesArgs;
 use crate::commands::data_and_models::data::{searching, table};
 use crate::exit::Exit;
-use crate::printer::{Printer, Shown, Tone, row};
+use crate::printer::{Printer, StyledLine, Tone, row};
 use crate::units::{between, counted, duration, known, metric};
 
 pub fn slices(args: &SlicesArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = request(args, read);
-    let answer = searching(printer, |onlooker| find(Path::new(""), &request, onlooker))?;
+    let answer = searching(printer, |observer| find(Path::new(""), &request, observer))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }
@@ -85,7 +85,7 @@ fn header(answer: &SlicesReport) -> Vec<&'static str> {
     header
 }
 
-fn cells(answer: &SlicesReport, slice: &ErrorSlice) -> Vec<Shown> {
+fn cells(answer: &SlicesReport, slice: &ErrorSlice) -> Vec<StyledLine> {
     let mut cells = row![
         shown(&slice.predicate),
         slice.size.to_string(),
@@ -122,23 +122,24 @@ fn cells(answer: &SlicesReport, slice: &ErrorSlice) -> Vec<Shown> {
 const OTHERS_SHOWN: usize = 2;
 
 /// The other descriptions of the rows of a slice, if it has some.
-pub fn other_descriptions(slice: &ErrorSlice) -> Option<Shown> {
+pub fn other_descriptions(slice: &ErrorSlice) -> Option<StyledLine> {
     let others = &slice.also_described_by;
     let listed = others.iter().take(OTHERS_SHOWN).map(|it| shown(&it.predicate));
     let more = match others.len().saturating_sub(OTHERS_SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let line = || shown(&slice.predicate) + " is also described by " + Shown::joined(listed, "; ") + more;
+    let line =
+        || shown(&slice.predicate) + " is also described by " + StyledLine::joined(listed, "; ") + more;
     (!others.is_empty()).then(line)
 }
 
 /// `age [25, 31) · sector Private`.
-pub fn shown(predicate: &Predicate) -> Shown {
+pub fn shown(predicate: &Predicate) -> StyledLine {
     let part = |(name, value): (&String, &Option<String>)| {
-        Shown::from(name) + " " + value.as_deref().unwrap_or("missing")
+        StyledLine::from(name) + " " + value.as_deref().unwrap_or("missing")
     };
-    Shown::joined(predicate.iter().map(part), " · ")
+    StyledLine::joined(predicate.iter().map(part), " · ")
 }
 
 fn account(answer: &SlicesReport) -> Vec<String> {

@@ -13,7 +13,7 @@ use crate::page::save;
 use crate::printer::{Printer, Tone};
 use crate::signals;
 use crate::sparkline::sparkline;
-use crate::units::{counted, duration, metric, shortened};
+use crate::units::{counted, metric, shortened};
 
 /// Bars of a curve in the terminal.
 const CURVE_WIDTH: usize = 24;
@@ -40,6 +40,14 @@ pub fn compare(context: &Context, args: &CompareArgs, printer: Printer) -> Exit 
 
 fn show(comparison: &RunComparison, all: bool, printer: Printer) {
     let labels = labels(comparison);
+    show_runs(comparison, &labels, printer);
+    show_changes(comparison, &labels, printer);
+    show_inputs(comparison, &labels, all, printer);
+    show_results(comparison, &labels, printer);
+}
+
+/// The facts of each run.
+fn show_runs(comparison: &RunComparison, labels: &[String], printer: Printer) {
     let mut runs: Vec<Vec<String>> = Vec::new();
     let mut fact = |name: &str, value: &dyn Fn(usize) -> String| {
         runs.push(std::iter::once(name.to_owned()).chain((0..labels.len()).map(value)).collect());
@@ -49,14 +57,18 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
     fact("state", &|at| of[at].state.to_string());
     fact("ended by", &|at| of[at].termination_reason.map(|reason| reason.to_string()).unwrap_or_default());
     fact("attempts", &|at| of[at].attempt_count.to_string());
-    fact("took", &|at| duration(of[at].wall_seconds));
+    fact("took", &|at| of[at].took());
     if of.iter().any(|run| run.rung != WHOLE) {
         fact("rung", &|at| of[at].rung.clone());
     }
     if of.iter().any(|run| run.cost_usd.is_some()) {
         fact("cost", &|at| of[at].cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default());
     }
-    section("Runs", runs, &labels, printer);
+    section("Runs", runs, labels, printer);
+}
+
+/// What changed from the first run to each other one.
+fn show_changes(comparison: &RunComparison, labels: &[String], printer: Printer) {
     for (other, diff) in labels[1..].iter().zip(&comparison.changes) {
         printer.line(printer.tone(Tone::Bold, format!("Changed from {} to {other}", labels[0])));
         if diff.changes.is_empty() {
@@ -70,6 +82,10 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
         }
         printer.line("");
     }
+}
+
+/// What the runs were given; `all`: what is equal, too.
+fn show_inputs(comparison: &RunComparison, labels: &[String], all: bool, printer: Printer) {
     for (title, rows) in [
         ("Parameters", &comparison.parameters),
         ("Settings", &comparison.config),
@@ -86,7 +102,7 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
                 values.map(|value| if whole { value.to_owned() } else { shortened(value, VALUE_LETTERS) });
             std::iter::once(row.name.clone()).chain(values).collect()
         });
-        section(title, cells.collect(), &labels, printer);
+        section(title, cells.collect(), labels, printer);
         if equal > 0 && !shown.is_empty() {
             printer.note(format!(
                 "{} hidden in {title}, because they are equal; show them with --all",
@@ -94,16 +110,20 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
             ));
         }
     }
+}
+
+/// What was measured.
+fn show_results(comparison: &RunComparison, labels: &[String], printer: Printer) {
     let metrics = comparison.metrics.iter().map(|row| {
         let values = row.values.iter().map(|it| it.as_ref().map(figures).unwrap_or_else(|| "–".into()));
         std::iter::once(row.name.clone()).chain(values).collect()
     });
-    section("Metrics: last (min … max)", metrics.collect(), &labels, printer);
+    section("Metrics: last (min … max)", metrics.collect(), labels, printer);
     let evaluations = comparison.evaluations.iter().map(|row| {
         let values = row.values.iter().map(|value| value.map_or_else(|| "–".into(), metric));
         std::iter::once(row.name.clone()).chain(values).collect()
     });
-    section("Evaluations: the newest of each run", evaluations.collect(), &labels, printer);
+    section("Evaluations: the newest of each run", evaluations.collect(), labels, printer);
     let curves = comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1));
     let curves = curves.map(|curve| {
         let lines = curve.series.iter().map(|series| {
@@ -112,7 +132,7 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
         });
         std::iter::once(curve.name.clone()).chain(lines).collect()
     });
-    section("Curves", curves.collect(), &labels, printer);
+    section("Curves", curves.collect(), labels, printer);
 }
 
 /// A table with a heading; nothing when it is empty.

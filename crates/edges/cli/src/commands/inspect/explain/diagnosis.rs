@@ -4,7 +4,7 @@ use trackway_api::runs::diagnosis::AttemptDiagnosis;
 use trackway_core::DiagnosisVerdict;
 
 use crate::commands::sections::newest;
-use crate::printer::{Printer, Shown, Tone};
+use crate::printer::{Printer, StyledLine, Tone};
 
 /// Most diagnoses of an explanation that are shown.
 const DIAGNOSES_MAX: usize = 5;
@@ -21,7 +21,7 @@ pub(in crate::commands::inspect) fn diagnosis(printer: Printer, found: &AttemptD
         DiagnosisVerdict::Incomplete => Tone::Bad,
     };
     let verdict = printer.tone(tone, found.verdict.as_str().replace('_', " "));
-    printer.line(Shown::from(format!("  {}, ", found.kind)) + verdict + format!(": {}", found.finding));
+    printer.line(StyledLine::from(format!("  {}, ", found.kind)) + verdict + format!(": {}", found.finding));
     let from = found.from_step.map_or("the beginning".to_owned(), |step| format!("step {step}"));
     printer
         .line(format!("    symptom: {}; launched again from {from} to step {}", found.why, found.until_step));

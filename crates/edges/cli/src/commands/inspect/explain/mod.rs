@@ -6,6 +6,7 @@ mod inputs;
 pub(super) mod machine;
 mod page;
 mod parameters;
+mod results;
 
 use trackway_engine::Context;
 use trackway_flows::outputs;

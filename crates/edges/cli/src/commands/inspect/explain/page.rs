@@ -1,37 +1,32 @@
 //! The explanation as a page of text: most important first, one fact a line.
 
 use trackway_api::checkpoints::{Checkpoint, CheckpointState};
-use trackway_api::models::evaluations::EvaluationReceipt;
-use trackway_api::models::registry::ModelVersion;
 use trackway_api::runs::detections::Detection;
 use trackway_api::runs::explain::{
     Amendment, AttemptArtifact, AttemptPlacement, AttemptSummary, Diff, ExplainedAttempt, ExplainedHealth,
-    Explanation, MetricSummary, RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun, Termination,
-    TimelineEvent, exit_status,
+    Explanation, RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun, Termination, TimelineEvent,
+    exit_status,
 };
 use trackway_api::runs::progressive::ProgressiveEstimate;
 use trackway_api::runs::{RunAmendment, RungSummary};
 use trackway_core::checks::Verdict;
 use trackway_core::detect::DetectionSeverity;
 use trackway_core::{Health, TerminationReason};
-use trackway_flows::data::{ReadNote, sentences};
 use trackway_ledger::RunState;
 
+use super::results::{cost, evaluations, left_out, metrics, versions};
 use super::{cadence, diagnosis, inputs, machine, parameters};
 use crate::commands::checks::counted_verdicts;
-use crate::commands::data_and_models::eval::{evaluator_name, few_metrics, gate_summary, other_code};
 use crate::commands::inspect::{amend, progressive};
 use crate::commands::sections::{fact, facts, lines, listed, more, newest, optional, section};
-use crate::printer::{Printer, Shown, Tone};
-use crate::units::{bytes, counted, duration, known, metric, short_hash};
+use crate::printer::{Printer, StyledLine, Tone};
+use crate::units::{bytes, counted, duration, metric, short_hash};
 
 /// Most lines of the timeline that are shown; `--json` has all of them.
 const TIMELINE_LINES_MAX: usize = 40;
-const METRICS_MAX: usize = 12;
 /// Most changes of a difference that are shown.
 const CHANGES_MAX: usize = 24;
 const ARTIFACTS_MAX: usize = 12;
-const LEFT_OUT_MAX: usize = 12;
 /// Most detections that are shown.
 const DETECTIONS_MAX: usize = 12;
 /// Most processes whose stacks are shown.
@@ -138,7 +133,7 @@ fn preflight(printer: Printer, checks: &[RecordedCheck]) {
             (None, [only]) => (*only).to_owned(),
             (None, [first, rest @ ..]) => format!("{first} (and {} more)", rest.len()),
         };
-        printer.line(Shown::from("  ") + word + format!(" {}: {said}", check.name));
+        printer.line(StyledLine::from("  ") + word + format!(" {}: {said}", check.name));
     }
 }
 
@@ -153,7 +148,7 @@ fn detections(printer: Printer, found: &[Detection]) {
             _ => String::new(),
         };
         let seen = format!(" at step {}{from}{rank}: {}", detection.step, detection.evidence);
-        printer.line(Shown::from("  ") + name + seen);
+        printer.line(StyledLine::from("  ") + name + seen);
         printer.line(format!("    likely: {}", detection.cause));
         printer.line(format!("    try: {}", detection.advice));
         let batch = detection.batch_digest.map(|digest| format!("batch {digest:x}"));
@@ -362,7 +357,7 @@ fn placed(printer: Printer, place: &AttemptPlacement, has_ended: bool) {
     fact(printer, "where", format!("{} on {host}{size}{job}", place.started_by()));
     optional(printer, "devices", place.devices.clone());
     optional(printer, "queued", place.queued(has_ended));
-    optional(printer, "arrived", place.completeness.clone());
+    optional(printer, "arrived", place.engine.completeness.clone());
 }
 
 fn difference(printer: Printer, diff: &Diff) {
@@ -394,7 +389,7 @@ fn same_inputs(printer: Printer, runs: &[SameInputsRun]) {
     for same in runs {
         let tone = if same.differing_metrics.is_empty() { Tone::Dim } else { Tone::Warning };
         let result = printer.tone(tone, format!(": {}", same.sentence()));
-        printer.line(Shown::from(format!("  {} {}", same.run_id, same.state)) + result);
+        printer.line(StyledLine::from(format!("  {} {}", same.run_id, same.state)) + result);
     }
 }
 
@@ -447,7 +442,7 @@ fn checkpoints(printer: Printer, page: &Explanation) {
         let cost = back.cost.sentence();
         let text =
             format!("this attempt fell back from step {} to step {}: {cost}", back.from_step, back.to_step);
-        printer.line(Shown::from("  ") + printer.tone(Tone::Warning, text));
+        printer.line(StyledLine::from("  ") + printer.tone(Tone::Warning, text));
     }
 }
 
@@ -529,93 +524,6 @@ fn unseen(printer: Printer, card: Option<&ProgressiveEstimate>) {
     let Some(card) = card else { return };
     section(printer, "Loss on unseen batches");
     lines(printer, progressive::lines(card));
-}
-
-fn metrics(printer: Printer, metrics: &[MetricSummary]) {
-    let rows = metrics
-        .iter()
-        .take(METRICS_MAX)
-        .map(|line| {
-            vec![
-                format!("  {}", line.name),
-                line.count.to_string(),
-                known(line.first),
-                known(line.last),
-                known(line.min),
-                known(line.max),
-                if line.non_finite_count > 0 { line.non_finite_count.to_string() } else { String::new() },
-            ]
-        })
-        .collect();
-    printer.table(&["  metric", "points", "first", "last", "min", "max", "not finite"], rows);
-    more(printer, metrics.len().saturating_sub(METRICS_MAX));
-}
-
-/// What of the output, of files of metrics or of an import was left out or changed.
-fn left_out(printer: Printer, notes: &[ReadNote]) {
-    lines(printer, sentences(notes.iter().take(LEFT_OUT_MAX)));
-    more(printer, notes.len().saturating_sub(LEFT_OUT_MAX));
-}
-
-fn versions(printer: Printer, versions: &[ModelVersion]) {
-    for one in versions {
-        let step = one.step.map(|step| format!("step {step}, ")).unwrap_or_default();
-        let aliases = one.aliases.iter().map(|alias| format!(", `{alias}`")).collect::<String>();
-        printer.line(format!("  {} version {}: {step}{}{aliases}", one.model, one.version, one.stage));
-    }
-}
-
-fn evaluations(printer: Printer, evaluations: &[EvaluationReceipt]) {
-    let cells = |evaluation: &EvaluationReceipt| {
-        let step = evaluation.step.map(|step| step.to_string());
-        let result = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
-        vec![
-            format!("  {}", evaluation.evaluation_id),
-            step.unwrap_or_default(),
-            evaluator_name(evaluation),
-            evaluation.state.to_string(),
-            gate_summary(evaluation).unwrap_or_default(),
-            result,
-        ]
-    };
-    let columns = ["  evaluation", "step", "evaluator", "state", "gates", ""];
-    printer.table(&columns, evaluations.iter().map(cells).collect());
-    other_code(printer, "  ", evaluations);
-}
-
-fn cost(printer: Printer, page: &Explanation) {
-    section(printer, "Cost");
-    let cost = &page.cost;
-    let running = || {
-        cost.running_seconds
-            .map_or_else(|| "not known".into(), |so_far| format!("{} so far", duration(so_far)))
-    };
-    let took = cost.wall_seconds.map_or_else(running, duration);
-    let cpu = cost.cpu_seconds.map(|seconds| format!(", {} of CPU", duration(seconds))).unwrap_or_default();
-    // A run without a GPU has no hours of one.
-    let gpu_hours = |seconds: f64| match seconds > 0.0 {
-        true => format!(", {:.2} GPU hours", seconds / 3600.0),
-        false => String::new(),
-    };
-    let gpu = cost.gpu_seconds.map(gpu_hours).unwrap_or_default();
-    let usd = cost.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
-    fact(printer, "attempt", format!("{took}{cpu}{gpu}{usd}"));
-    let usd = cost.run_cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
-    let (took, gpu) = (duration(cost.run_wall_seconds), gpu_hours(cost.run_gpu_seconds));
-    fact(printer, "run", format!("{took} in all attempts{gpu}{usd}"));
-    if let Some(beside) = &cost.beside {
-        let usd = beside.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
-        let launched = match beside.runs {
-            1 => "1 evaluation, diagnosis or rehearsal".to_owned(),
-            runs => format!("{runs} evaluations, diagnoses and rehearsals"),
-        };
-        fact(printer, "beside", format!("{} in {launched}{usd}", duration(beside.wall_seconds)));
-    }
-    let lost = cost.run_lost_steps.filter(|lost| *lost > 0);
-    let of_this = cost.lost_steps.unwrap_or(0);
-    let beside = move |lost: u64| if lost == of_this { "" } else { ", in all attempts" };
-    let text = |lost| format!("{} that do not count{}", counted(lost, "step"), beside(lost));
-    optional(printer, "lost", lost.map(text));
 }
 
 fn last_lines(printer: Printer, last: &[String]) {

@@ -4,7 +4,7 @@ use trackway_api::runs::preflight::PreflightReport;
 use trackway_flows::training::preflight::{CheckResult, Finding, Severity, Verdict};
 
 use crate::commands::checks::{self, FINDINGS_SHOWN, print_finding, verdict_counts};
-use crate::printer::{Printer, Shown, Tone, cut, row};
+use crate::printer::{Printer, StyledLine, Tone, cut, row};
 use crate::units::{counted, duration};
 
 /// Letters of a line in the table.
@@ -49,7 +49,7 @@ pub fn print(printer: Printer, report: &PreflightReport, all: bool) {
     }
 }
 
-fn cells(printer: Printer, check: &CheckResult) -> Vec<Shown> {
+fn cells(printer: Printer, check: &CheckResult) -> Vec<StyledLine> {
     let word = checks::verdict(printer, check.verdict);
     let took = check.seconds.filter(|_| check.verdict != Verdict::NotApplicable).map(duration);
     row![&check.name, word, took.unwrap_or_default(), cut(&line_of(check), LINE_LETTERS)]
@@ -65,7 +65,7 @@ fn line_of(check: &CheckResult) -> String {
     }
 }
 
-fn verdict(printer: Printer, report: &PreflightReport) -> Shown {
+fn verdict(printer: Printer, report: &PreflightReport) -> StyledLine {
     let (tone, text) = match report.verdict {
         Verdict::Block => (Tone::Bad, format!("not launched because of {}", report.blocked_by().join(", "))),
         _ if report.stopped => (Tone::Warning, "stopped before it was finished".into()),

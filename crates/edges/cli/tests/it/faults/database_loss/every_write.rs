@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::RETRIES;
-use super::proxy::{At, Cut, Proxy};
+use super::proxy::{ConnectionCut, CutPoint, Proxy};
 use crate::evaluations::{GOOD, write_job};
 use crate::harness::Home;
 use crate::models::registry::EASY;
@@ -112,13 +112,15 @@ fn postgres_is_cut_in_the_middle_of_every_write() {
     // What is made once, like the ledger itself, is made by the first.
     whole_path(&proxy.url(), 0);
     let before = rows(&cluster);
-    proxy.cut_next(Cut::before(At::Write(usize::MAX)));
+    proxy.cut_next(ConnectionCut::before(CutPoint::Write(usize::MAX)));
     whole_path(&proxy.url(), 1);
     let write_count = proxy.write_count();
     let undisturbed = left(&cluster, &before, 1);
     let mut number = 1;
     for place in places(write_count) {
-        for cut in [Cut::before(At::Write(place)), Cut::after(At::Write(place))] {
+        for cut in
+            [ConnectionCut::before(CutPoint::Write(place)), ConnectionCut::after(CutPoint::Write(place))]
+        {
             number += 1;
             let before = rows(&cluster);
             proxy.cut_next(cut);
@@ -138,7 +140,7 @@ fn postgres_fails_over_in_the_middle_of_a_write() {
     let proxy = Proxy::start(primary.port());
     whole_path(&proxy.url(), 0);
     let before = rows(&primary);
-    proxy.cut_next(Cut::before(At::Write(usize::MAX)));
+    proxy.cut_next(ConnectionCut::before(CutPoint::Write(usize::MAX)));
     whole_path(&proxy.url(), 1);
     let write_count = proxy.write_count();
     let undisturbed = left(&primary, &before, 1);
@@ -156,8 +158,11 @@ fn postgres_fails_over_in_the_middle_of_a_write() {
             *primary = standby;
             primary.port()
         };
-        let at = At::Write(place);
-        proxy.cut_next(if number % 2 == 0 { Cut::after(at) } else { Cut::before(at) }.meanwhile(take_over));
+        let at = CutPoint::Write(place);
+        proxy.cut_next(
+            if number % 2 == 0 { ConnectionCut::after(at) } else { ConnectionCut::before(at) }
+                .meanwhile(take_over),
+        );
         whole_path(&proxy.url(), number);
         let primary = primary.lock().unwrap();
         assert_eq!(

@@ -16,14 +16,14 @@ pub struct Proxy {
 #[derive(Default)]
 struct State {
     server_port: u16,
-    cut: Option<Cut>,
+    cut: Option<ConnectionCut>,
     cut_count: usize,
     write_count: usize,
 }
 
 /// Cuts one connection, once.
-pub struct Cut {
-    at: At,
+pub struct ConnectionCut {
+    at: CutPoint,
     /// Whether the server still does what it was sent: the client does not get the reply then.
     is_done: bool,
     /// What happens before the connection is closed; it gives the port of the server from then on.
@@ -32,21 +32,21 @@ pub struct Cut {
 
 /// Where a connection is cut.
 #[derive(Clone, Copy)]
-pub enum At {
+pub enum CutPoint {
     /// At the first message with this text.
     Text(&'static str),
     /// At the message with this number among those that write, counted from 0 since [`Proxy::cut_next`].
     Write(usize),
 }
 
-impl Cut {
+impl ConnectionCut {
     /// The server never gets the message.
-    pub fn before(at: At) -> Self {
+    pub fn before(at: CutPoint) -> Self {
         Self { at, is_done: false, meanwhile: None }
     }
 
     /// The server executes the message, and the reply is lost.
-    pub fn after(at: At) -> Self {
+    pub fn after(at: CutPoint) -> Self {
         Self { at, is_done: true, meanwhile: None }
     }
 
@@ -77,7 +77,7 @@ impl Proxy {
     }
 
     /// Cuts the next connection that gets to the place, and counts writes from 0.
-    pub fn cut_next(&self, cut: Cut) {
+    pub fn cut_next(&self, cut: ConnectionCut) {
         let mut state = lock(&self.state);
         (state.cut, state.write_count) = (Some(cut), 0);
     }
@@ -94,13 +94,13 @@ impl Proxy {
 
 impl State {
     /// Counts a message, and takes the cut where the message is its place.
-    fn take(&mut self, message: &str) -> Option<Cut> {
+    fn take(&mut self, message: &str) -> Option<ConnectionCut> {
         let number = self.write_count;
         let writes = ["INSERT ", "UPDATE ", "DELETE ", "COMMIT"].iter().any(|word| message.contains(word));
         self.write_count += usize::from(writes);
         let is_here = match self.cut.as_ref()?.at {
-            At::Text(text) => message.contains(text),
-            At::Write(wanted) => writes && wanted == number,
+            CutPoint::Text(text) => message.contains(text),
+            CutPoint::Write(wanted) => writes && wanted == number,
         };
         if !is_here {
             return None;

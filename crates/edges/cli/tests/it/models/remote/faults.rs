@@ -48,7 +48,7 @@ impl Fault {
 }
 
 /// What the threads of a proxy have in common.
-struct Shared {
+struct ProxyState {
     seed: u64,
     server_port: u16,
     requests: AtomicU64,
@@ -60,7 +60,7 @@ struct Shared {
 /// A proxy between a client and a server: one request for each connection.
 struct Proxy {
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
 }
 
 impl Proxy {
@@ -68,7 +68,7 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (requests, struck, ended) = Default::default();
-        let shared = Arc::new(Shared { seed, server_port, requests, struck, ended });
+        let shared = Arc::new(ProxyState { seed, server_port, requests, struck, ended });
         let proxy = Self { port, shared: Arc::clone(&shared) };
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -103,7 +103,7 @@ impl Drop for Proxy {
     }
 }
 
-impl Shared {
+impl ProxyState {
     fn serve(&self, mut client: TcpStream) -> io::Result<()> {
         let Some(request) = read_request(&mut client)? else { return Ok(()) };
         let number = self.requests.fetch_add(1, Ordering::SeqCst);

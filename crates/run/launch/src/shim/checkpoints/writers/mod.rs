@@ -116,6 +116,11 @@ impl Writers {
         Self { seen, thread, has_ended }
     }
 
+    /// Lets the last look be taken beside what the caller does.
+    pub fn end(&mut self) {
+        self.thread.iter_mut().for_each(WaitingThread::end);
+    }
+
     /// Looks for the last time, and ends.
     pub fn finish(&mut self) {
         self.thread.take().into_iter().for_each(WaitingThread::finish);

@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use nix::unistd::Pid;
 use trackway_core::Timestamp;
@@ -49,6 +49,8 @@ const NAMED_MAX: usize = 3;
 /// The thread that looks, and what sees who writes if nothing else does.
 pub(in crate::shim) struct MetricFiles {
     thread: SideThread<u64>,
+    /// Closed once the checkpoints are judged, by what is also evidence of these files.
+    judged: Sender<()>,
     writers: Option<Writers>,
     main: MainProcess,
 }
@@ -122,10 +124,12 @@ impl MetricFiles {
         };
         let places = (root_of(launch), launch.home().to_owned());
         let mut follower = Follower::new(places, there, (started_at, proof), printed, records);
+        let (judged, are_judged) = channel();
+        follower.checkpoints_are_judged = Some(are_judged);
         // A file that is not as expected must not end the attempt.
         let work = move |stopped: &Receiver<()>| contained(|| follower.run(stopped)).unwrap_or(0);
         let thread = SideThread::begin("metric-files", LAST_LOOK, work)?;
-        Some(Self { thread, writers, main })
+        Some(Self { thread, judged, writers, main })
     }
 
     /// The script has started.
@@ -133,9 +137,17 @@ impl MetricFiles {
         self.main.store(main.as_raw(), Ordering::SeqCst);
     }
 
-    /// Looks for the last time. How many values were found in all.
-    pub fn finish(mut self) -> u64 {
+    /// Lets the folder be searched for the last time beside what the caller does. What sees who writes must have looked
+    /// for the last time.
+    pub fn end(&mut self) {
         self.writers.iter_mut().for_each(Writers::finish);
+        self.thread.end();
+    }
+
+    /// Judges and reads what was found for the last time, after the checkpoints. How many values were found in all.
+    pub fn finish(mut self) -> u64 {
+        self.end();
+        drop(self.judged);
         self.thread.finish().unwrap_or(0)
     }
 }
@@ -172,6 +184,8 @@ struct Follower {
     home: PathBuf,
     started_ns: i64,
     proof: Proof,
+    /// Closed once they are, at the end; none where nothing judges them.
+    checkpoints_are_judged: Option<Receiver<()>>,
     printed: PrintedCounts,
     folder: PathBuf,
     files: BTreeMap<PathBuf, Followed>,
@@ -200,6 +214,7 @@ impl Follower {
             home,
             started_ns: started_at.as_nanos(),
             proof,
+            checkpoints_are_judged: None,
             printed,
             folder: records.folder.clone(),
             files: BTreeMap::new(),
@@ -222,6 +237,9 @@ impl Follower {
 
     fn look(&mut self, is_last: bool) {
         let (found, is_cut) = files_below(&self.root, &self.home);
+        if is_last && let Some(judged) = self.checkpoints_are_judged.take() {
+            judged.recv().ok();
+        }
         self.is_cut |= is_cut;
         self.beyond = 0;
         let started_ns = self.started_ns;

@@ -5,6 +5,7 @@ pub mod text;
 use std::path::{Path, PathBuf};
 
 use trackway_core::{MissingPredictions, with_fields_of};
+use trackway_engine::error::{AppError, ErrorKind};
 use trackway_flows::data::ReadContext;
 use trackway_flows::evaluation::assess::{
     AssessRequest, Columns, Costs, NamedPredicate, SliceLimits, Spec, assess, write_numbers,
@@ -22,7 +23,7 @@ pub fn metrics(args: &MetricsArgs, read: &ReadContext, printer: Printer) -> Exit
         let outputs = [&args.html, &args.parquet].into_iter().flatten().map(PathBuf::as_path);
         table.refuse_outputs(Path::new(""), outputs)?;
     }
-    let assessment = searching(printer, |onlooker| assess(Path::new(""), &request, onlooker))?;
+    let assessment = searching(printer, |observer| assess(Path::new(""), &request, observer))?;
     if let Some(path) = &args.html {
         let subject = args.table.paths.join(", ");
         save(path, "page", printer, |about| trackway_pages::metrics(&subject, &assessment, about))?;
@@ -61,8 +62,9 @@ fn costs(path: &Path) -> Result<Costs, Failure> {
     let hint = r#"a cost matrix is a JSON file such as {"ill": {"well": 10}, "well": {"ill": 1}}"#;
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("`{shown}` cannot be read: {error}"), hint))?;
-    Costs::read(&text, &shown).map_err(|error| Failure::usage(error.to_string(), hint))
+        .map_err(|error| Failure::usage(format!("`{shown}` cannot be read"), hint).because(error))?;
+    let costs = Costs::read(&text, &shown);
+    costs.map_err(|error| AppError::of(ErrorKind::Usage, error).hint(hint).into())
 }
 
 /// `name=predicate`; the predicate may hold further `=`.

@@ -7,7 +7,7 @@ use trackway_flows::evaluation::slices::{BlindSpots, Loss};
 
 use crate::commands::data_and_models::eval::residuals;
 use crate::commands::data_and_models::eval::slices::{other_descriptions, shown};
-use crate::printer::{Printer, Shown, Tone, row};
+use crate::printer::{Printer, StyledLine, Tone, row};
 use crate::units::{counted, interval, number, p_value};
 
 pub fn print(printer: Printer, assessment: &Assessment) {
@@ -95,7 +95,7 @@ pub fn blind_spots(printer: Printer, found: &BlindSpots) {
         Loss::Absolute | Loss::Squared => "mean error",
     };
     let whole = with_interval(Some(&found.error));
-    let rows: Vec<Vec<Shown>> = found
+    let rows: Vec<Vec<StyledLine>> = found
         .confirmed()
         .map(|slice| {
             let measured = slice.held_out.as_ref().and_then(|it| it.average_error);
@@ -116,7 +116,7 @@ pub fn blind_spots(printer: Printer, found: &BlindSpots) {
     printer.line(format!("{what} of all rows: {whole}"));
 }
 
-fn verdict(printer: Printer, verdict: ComparisonVerdict) -> Shown {
+fn verdict(printer: Printer, verdict: ComparisonVerdict) -> StyledLine {
     let word = verdict.as_str().replace('_', " ");
     match verdict {
         ComparisonVerdict::Better => printer.tone(Tone::Good, &word),
