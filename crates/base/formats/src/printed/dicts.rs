@@ -13,7 +13,7 @@ enum Dicts {
     /// Each has measures and a place that no other has.
     Placed(Vec<Named>),
     /// None has a place, and no name is in two of them.
-    One(Named),
+    One(Box<Named>),
     /// So many have measures, and nothing shows what each of them is of.
     Unread(u64),
 }
@@ -32,7 +32,7 @@ impl Dicts {
         let all = || dicts.iter().flat_map(|dict| &dict.values);
         let is_one = !dicts.iter().any(Named::has_place) && all().all(|(name, _)| names.insert(name));
         match is_alone && is_one {
-            true => Self::One(Named { values: all().cloned().collect(), ..Named::default() }),
+            true => Self::One(Box::new(Named { values: all().cloned().collect(), ..Named::default() })),
             false => Self::Unread(measured as u64),
         }
     }
@@ -81,7 +81,7 @@ impl Reading {
                     part.see_row();
                     objects::take_titled(&mut dict, part.prefix);
                 }
-                self.values(dict, found);
+                self.values(*dict, found);
             }
             Dicts::Unread(count) => {
                 self.leave_out(LeftOutKind::UnreadRows, count);
