@@ -66,13 +66,6 @@ TYPES = (
 DECLARATION = re.compile(
     rf"\b(struct|enum|type|trait) (?P<type>{TYPES.replace(' ', '|')})$|\bfn (?P<function>tells?(_\w+)?)$"
 )
-# What has such names still, by the beginning of its path. None is added; a name that is gone is taken from here.
-OLD_NAMES = {
-    "crates/base/formats/src/frames/": "Found",
-    "crates/base/formats/src/printed/": "Known Named Reading Said goes_on goes_on_as_word tell",
-    "crates/base/redact/src/": "Earlier Found Reading",
-    "crates/run/launch/src/shim/": "Ended Found Held Kept Known Reading Said",
-}
 
 RUST_TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
@@ -178,14 +171,8 @@ def texts() -> dict[str, list[tuple[str, str]]]:
 
 def places() -> Iterator[str]:
     """Every place of a word to avoid."""
-    left = {(path, name) for path, names in OLD_NAMES.items() for name in names.split()}
-    gone = set(left)
     for file, parts in texts().items():
-        old = {(path, name) for path, name in left if file.startswith(path)}
         for kind, part in parts:
-            if kind in ("names", "declarations") and (uses := {one for one in old if one[1] == part.split()[-1]}):
-                gone -= uses
-                continue
             if kind == "declarations":
                 yield f"{file}: `{part}` does not say what it is"
                 continue
@@ -195,8 +182,6 @@ def places() -> Iterator[str]:
             for word, pattern in (NAME_PATTERNS if kind == "names" else PATTERNS).items():
                 if pattern.search(text):
                     yield f"{file}: `{word}` in {kind}: {text[:200]}"
-    for path, name in sorted(gone):
-        yield f"{path}: `{name}` is gone: take it from OLD_NAMES"
 
 
 def main() -> int:

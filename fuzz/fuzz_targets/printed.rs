@@ -14,7 +14,7 @@ fuzz_target!(|input: (&[u8], u8)| {
     assert!(name_bytes <= 512 * bytes.len());
 });
 
-fn read(bytes: &[u8], piece_bytes: usize) -> Vec<(u64, Vec<(String, u64)>)> {
+fn read(bytes: &[u8], piece_bytes: usize) -> Vec<(i64, Vec<(String, u64)>)> {
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
     let reported = |metrics: &trackway_formats::printed::PrintedMetrics| {
         let values = metrics.values.iter().map(|(name, value)| (name.clone(), value.to_bits()));

@@ -19,6 +19,8 @@ use crate::json_file::read_if_sound;
 const FIRST_PAUSE_SECONDS: f64 = 10.0;
 /// The longest pause between two tries.
 const PAUSE_SECONDS_MAX: f64 = 3600.0;
+/// With less room than this on the disk of the home a seal failed for that, and the next command tries it again: there may be more by then.
+const ROOM_BYTES_MIN: u64 = 16 << 20;
 /// Unfinished tries (the command was killed) after which the next one is made at once.
 const UNFINISHED_FREE: u32 = 2;
 /// The longest reason that is kept, in characters.
@@ -70,16 +72,16 @@ impl Context {
                 forget(&path);
                 done
             }
-            Err(error) if error.kind.is_passing() => {
-                match &before {
-                    // A ledger that is away says nothing about the attempt: the try does not count.
-                    Some(before) => write(&path, before),
-                    None => forget(&path),
-                }
-                None
-            }
             Err(error) => {
-                write(&path, &self.failed_try(begun, &error));
+                let after = match error.kind.is_passing() {
+                    // A ledger that is away says nothing about the attempt: the try does not count.
+                    true => before,
+                    false => Some(self.failed_try(begun, before.as_ref(), &error)),
+                };
+                // Else what was written before the try would stay, as of a command that was killed.
+                if !after.is_some_and(|after| write(&path, &after)) {
+                    forget(&path);
+                }
                 None
             }
         }
@@ -94,7 +96,7 @@ impl Context {
 
     fn begun(&self, id: &str, before: Option<&SetAside>, now: Timestamp) -> SetAside {
         let try_count = before.map_or(1, |before| before.try_count.saturating_add(1));
-        let pause = if try_count <= UNFINISHED_FREE { 0.0 } else { pause_seconds(try_count) };
+        let pause = if try_count <= UNFINISHED_FREE { 0.0 } else { pause_seconds(try_count, true) };
         SetAside {
             id: id.into(),
             why: "the command that tried to seal it ended before it was done".into(),
@@ -104,9 +106,12 @@ impl Context {
         }
     }
 
-    fn failed_try(&self, begun: SetAside, error: &AppError) -> SetAside {
+    fn failed_try(&self, begun: SetAside, before: Option<&SetAside>, error: &AppError) -> SetAside {
         let why = self.redactor.text(&error.to_string()).chars().take(WHY_CHARS_MAX).collect();
-        SetAside { why, next_try_at: after(self.clock.now(), pause_seconds(begun.try_count)), ..begun }
+        let has_room = has_room(&self.home);
+        let try_count = counted_tries(&begun, before, has_room);
+        let pause = pause_seconds(try_count, has_room);
+        SetAside { why, try_count, next_try_at: after(self.clock.now(), pause), ..begun }
     }
 
     fn set_aside_path(&self, id: &str) -> PathBuf {
@@ -114,7 +119,25 @@ impl Context {
     }
 }
 
-fn pause_seconds(try_count: u32) -> f64 {
+/// Whether a seal that failed did not fail for want of room on the disk of the home.
+#[must_use]
+pub fn has_room(home: &Home) -> bool {
+    let disk = nix::sys::statvfs::statvfs(home.folder());
+    // A file system that counts no blocks says nothing of its room.
+    disk.map_or(true, |disk| {
+        disk.blocks() == 0 || disk.blocks_available().saturating_mul(disk.fragment_size()) >= ROOM_BYTES_MIN
+    })
+}
+
+/// The tries after one that failed. One without room says nothing about the attempt, and does not count beside others.
+fn counted_tries(begun: &SetAside, before: Option<&SetAside>, has_room: bool) -> u32 {
+    before.filter(|_| !has_room).map_or(begun.try_count, |before| before.try_count)
+}
+
+fn pause_seconds(try_count: u32, has_room: bool) -> f64 {
+    if !has_room {
+        return 0.0;
+    }
     let doublings = i32::try_from(try_count.saturating_sub(1).min(30)).unwrap_or(30);
     (FIRST_PAUSE_SECONDS * 2f64.powi(doublings)).min(PAUSE_SECONDS_MAX)
 }
@@ -131,11 +154,11 @@ pub fn of_home(home: &Home) -> Vec<SetAside> {
     found
 }
 
-/// Best effort: where the file cannot be written, the next command tries at once.
-fn write(path: &std::path::Path, aside: &SetAside) {
-    let Ok(text) = serde_json::to_vec_pretty(aside) else { return };
+/// Best effort: where the file cannot be written, the next command tries at once. Whether it was.
+fn write(path: &std::path::Path, aside: &SetAside) -> bool {
+    let Ok(text) = serde_json::to_vec_pretty(aside) else { return false };
     let folder = path.parent().unwrap_or(path);
-    let _ = make_folders(folder).and_then(|()| TempFile::write_cache(path, &text));
+    make_folders(folder).and_then(|()| TempFile::write_cache(path, &text)).is_ok()
 }
 
 fn forget(path: &std::path::Path) {
@@ -151,11 +174,28 @@ fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that the pause between two tries grows from seconds to an hour and no further.
+    /// Proves that the pause between two tries grows from seconds to an hour and no further, and that on a full disk there is none.
     #[test]
     fn the_pause_is_bounded() {
-        assert_eq!(pause_seconds(1), 10.0);
-        assert_eq!(pause_seconds(3), 40.0);
-        assert_eq!(pause_seconds(u32::MAX), 3600.0);
+        assert_eq!(pause_seconds(1, true), 10.0);
+        assert_eq!(pause_seconds(3, true), 40.0);
+        assert_eq!(pause_seconds(u32::MAX, true), 3600.0);
+        assert_eq!(pause_seconds(3, false), 0.0);
+    }
+
+    /// Proves that tries on a full disk do not make the pause longer that follows once there is room again.
+    #[test]
+    fn a_try_without_room_does_not_count() {
+        let at = Timestamp::from_micros(0);
+        let tried = |try_count| SetAside {
+            id: "a".into(),
+            why: "x".into(),
+            try_count,
+            first_tried_at: at,
+            next_try_at: at,
+        };
+        assert_eq!(counted_tries(&tried(5), Some(&tried(4)), true), 5);
+        assert_eq!(counted_tries(&tried(5), Some(&tried(4)), false), 4);
+        assert_eq!([true, false].map(|has_room| counted_tries(&tried(1), None, has_room)), [1, 1]);
     }
 }

@@ -12,7 +12,7 @@ use trackway_ledger::LedgerError;
 pub enum ErrorKind {
     /// Correct the command line, the run file or the data it names.
     Usage,
-    /// Nothing was launched, because launching would waste money.
+    /// Nothing was done: a launch would waste money, or a run still needs what would be replaced.
     Blocked,
     /// Name something that exists.
     NotFound,

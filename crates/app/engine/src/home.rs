@@ -1,6 +1,7 @@
 //! Where Trackway keeps its state.
 
 use std::collections::BTreeSet;
+use std::io::{Error, ErrorKind as ErrorKindOfFile};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
@@ -94,13 +95,27 @@ impl Home {
         }
     }
 
+    /// Whether it is a folder in which this user reaches the files, unless its ledger is elsewhere. It need not be listed for that.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] without one; when it cannot be entered.
+    pub fn check_folder(&self) -> Result<(), AppError> {
+        match self.folder().join(".").metadata() {
+            Err(error) if !self.has_ledger_elsewhere() => Err(not_read(self.folder(), error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes the home where it does not exist, for this user alone, or for the group that `TRACKWAY_HOME_GROUP` names. Git ignores
     /// a new one.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] for a group that this user cannot give it; when the disk refuses.
     pub fn make(&self) -> Result<(), AppError> {
-        let failed = |error| AppError::file("make the home", self.folder(), error);
+        let failed = |error: Error| match error.kind() {
+            ErrorKindOfFile::AlreadyExists | ErrorKindOfFile::NotADirectory => not_read(self.folder(), error),
+            _ => AppError::file("make the home", self.folder(), error),
+        };
         // Looked at before it is made: a home that is there keeps its `.gitignore`.
         let is_new = !self.folder().exists();
         trackway_files::make_folders(self.folder()).map_err(failed)?;
@@ -182,6 +197,25 @@ impl Home {
     }
 }
 
+/// Why a home cannot be used, and what to do.
+fn not_read(folder: &Path, error: Error) -> AppError {
+    let shown = folder.display();
+    match error.kind() {
+        ErrorKindOfFile::NotFound => {
+            AppError::new(ErrorKind::NotFound, format!("there is no Trackway home at `{shown}`"))
+                .hint("name it with --home or TRACKWAY_HOME, or make one with `trackway run`")
+        }
+        ErrorKindOfFile::NotADirectory | ErrorKindOfFile::AlreadyExists => {
+            let message = format!("the home `{shown}` is not a folder: a file is there, or in place of one above it");
+            AppError::new(ErrorKind::NotFound, message).hint("name a folder with --home or TRACKWAY_HOME")
+        }
+        ErrorKindOfFile::PermissionDenied => AppError::file("read the home", folder, error).hint(
+            "run this as its owner, or name another home with --home or TRACKWAY_HOME; a team shares one by TRACKWAY_HOME_GROUP",
+        ),
+        _ => AppError::file("read the home", folder, error),
+    }
+}
+
 /// When a file, or the list of a folder's entries, last changed; none if unknown.
 pub fn changed_at(path: &Path) -> Option<Timestamp> {
     let since_1970 = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -199,7 +233,40 @@ pub fn is_connection_string(location: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    /// Proves that a home which is not there, is a file or cannot be read is said to be that, each with what to do, and that one which can
+    /// only not be listed is used.
+    #[test]
+    fn why_a_home_cannot_be_used_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |path: PathBuf| Home::new(path, None).check_folder().unwrap_err();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let denied = not_read(&file, Error::from(ErrorKindOfFile::PermissionDenied));
+        for (error, kind, says) in [
+            (of(folder.path().join("none")), ErrorKind::NotFound, "there is no Trackway home at `"),
+            (of(file.clone()), ErrorKind::NotFound, "is not a folder"),
+            (of(file.join("below")), ErrorKind::NotFound, "is not a folder"),
+            (Home::new(file.clone(), None).make().unwrap_err(), ErrorKind::NotFound, "is not a folder"),
+            (denied, ErrorKind::Fault, "cannot read the home `"),
+        ] {
+            assert!(error.kind == kind && error.to_string().contains(says), "{error}");
+            assert!(error.hints.iter().any(|hint| hint.contains("--home")), "{:?}", error.hints);
+        }
+        assert!(Home::new(folder.path().to_owned(), None).check_folder().is_ok());
+        let unlisted = folder.path().join("unlisted");
+        std::fs::create_dir(&unlisted).unwrap();
+        let allow =
+            |mode| std::fs::set_permissions(&unlisted, std::fs::Permissions::from_mode(mode)).unwrap();
+        allow(0o100);
+        assert!(Home::new(unlisted.clone(), None).check_folder().is_ok(), "its files can be reached by name");
+        allow(0o700);
+        let elsewhere = Home::new(folder.path().join("none"), Some("postgres://h/d".into()));
+        assert!(elsewhere.check_folder().is_ok());
+    }
 
     /// Proves that a process lists a folder once to remove what a kill left there, and that the next process removes
     /// what another kill left since.

@@ -161,7 +161,10 @@ impl World {
         let source = RunSource::File { path: self.run_file(script, more), patch: PlanPatch::default() };
         let mut start = read(context, &source, false, &self.notes).unwrap();
         start.job.queue = queue;
-        begin(context, &start, LaunchKind::Train, &self.notes).unwrap()
+        let prepared = begin(context, &start, LaunchKind::Train, &self.notes).unwrap();
+        // A test may look at them.
+        context.copies.finish();
+        prepared
     }
 
     /// Runs a script to the end of its run.

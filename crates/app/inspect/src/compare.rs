@@ -29,6 +29,15 @@ const NAMED_MAX: usize = 20;
 /// Names of numbers of evaluations begin so.
 const EVALUATED: &str = "eval.";
 
+fn wrong_count(runs: &[RunRow]) -> AppError {
+    let message = match runs {
+        [one] => format!("cannot compare run `{}` with itself; name 2 to {RUNS_MAX} runs", one.name),
+        several => format!("cannot compare {} runs; name 2 to {RUNS_MAX}", several.len()),
+    };
+    AppError::new(ErrorKind::Usage, message)
+        .hint("`trackway runs` lists them; use ids if two runs have the same name")
+}
+
 /// Compares runs: `only` these metrics and numbers of evaluations (`eval.accuracy`), or all metrics if it is empty.
 ///
 /// # Errors
@@ -43,9 +52,7 @@ pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<Ru
         }
     }
     if runs.len() < 2 || runs.len() > RUNS_MAX {
-        let message = format!("cannot compare {} different runs; name 2 to {RUNS_MAX}", runs.len());
-        return Err(AppError::new(ErrorKind::Usage, message)
-            .hint("`trackway runs` lists them; use ids if two runs have the same name"));
+        return Err(wrong_count(&runs));
     }
     let mut attempts = Vec::new();
     let mut parameters = Vec::new();

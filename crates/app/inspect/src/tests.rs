@@ -141,7 +141,11 @@ fn a_refusal_before_the_first_attempt_is_explained() {
     ];
     let page = explain(context, bench.run_of(run_id)).unwrap();
     assert_eq!((page.run.state, page.next_actions.as_slice()), (RunState::Failed, expected.as_slice()));
-    assert!(page.timeline.iter().any(|event| event.kind == "launch_refused"), "{:?}", page.timeline);
+    let [refused] = page.timeline.as_slice() else { panic!("{:?}", page.timeline) };
+    assert_eq!(
+        (refused.kind.as_str(), refused.text.as_str()),
+        ("launch_refused", "`train.csv` does not exist")
+    );
     context.set_run_state(run_id, RunState::Waiting).unwrap();
     let waits = explain(context, bench.run_of(run_id)).unwrap();
     let [first @ .., last] = waits.next_actions.as_slice() else { panic!("there is nothing to do") };

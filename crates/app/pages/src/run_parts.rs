@@ -281,7 +281,7 @@ pub fn difference(diff: &Diff) -> Markup {
         @if diff.changes.is_empty() { p.dim { (sentence(diff.without_changes())) } } @else {
             (changes(&diff.changes[..diff.changes.len() - left_out]))
         }
-        @if left_out > 0 { p.dim { (left_out) " more" } }
+        @if left_out > 0 { p.dim { (left_out) " more, which " code { "--json" } " has" } }
         (unknown(&diff.unknown))
     }
 }

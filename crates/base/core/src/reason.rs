@@ -25,6 +25,25 @@ fn expected(words: &[&str]) -> String {
     }
 }
 
+/// A type is serialized as it is displayed, and read as it is parsed. The caller depends on `serde`.
+#[macro_export]
+macro_rules! serialized_as_text {
+    ($name:ident) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
 /// A closed list of values: an enum with its values as strings, in JSON and back. The caller depends on `serde`.
 #[macro_export]
 macro_rules! closed_list {
@@ -63,19 +82,7 @@ macro_rules! closed_list {
             }
         }
 
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let word = <String as serde::Deserialize>::deserialize(deserializer)?;
-                word.parse().map_err(serde::de::Error::custom)
-            }
-        }
-
+        $crate::serialized_as_text!($name);
         $crate::schema_of_words!($(#[$doc])* $name { $($(#[$variant_doc])* $variant = $word),+ });
     };
 }

@@ -14,7 +14,7 @@ use super::lines::words::Words;
 use super::rules::RULES;
 use super::rules::assigned;
 use super::rules::ordinary;
-use super::rules::rule::Reading;
+use super::rules::rule::ReadExtent;
 use super::shapes::SHAPES;
 use super::tables;
 use super::tables::grid;
@@ -64,7 +64,7 @@ enum Meaning {
 
 /// What a search through bytes collects.
 #[derive(Default)]
-struct Found {
+struct FoundSpans {
     spans: Vec<Span>,
     /// Where characters are that are not seen.
     invisible: Vec<usize>,
@@ -160,7 +160,7 @@ impl Search {
         if bytes.is_empty() {
             return Vec::new();
         }
-        let Found { mut spans, invisible, .. } = self.scan(bytes);
+        let FoundSpans { mut spans, invisible, .. } = self.scan(bytes);
         let mut at = 0;
         while let Some(escape) = first_escape(&bytes[at..]) {
             let line = line_around(bytes, at + escape);
@@ -197,9 +197,9 @@ impl Search {
         }
     }
 
-    fn scan(&self, bytes: &[u8]) -> Found {
+    fn scan(&self, bytes: &[u8]) -> FoundSpans {
         let fixed = &*FIXED;
-        let mut found = Found::default();
+        let mut found = FoundSpans::default();
         let may_be = |word: usize, line: &[u8], at: usize| fixed.may_be(word, line, at);
         self.words().find_all(bytes, may_be, |at, word| match fixed.meanings_of(word) {
             Some(meanings) => {
@@ -211,7 +211,7 @@ impl Search {
     }
 
     /// Looks closer at a word that was found.
-    fn look(&self, meaning: Meaning, bytes: &[u8], at: usize, found: &mut Found) {
+    fn look(&self, meaning: Meaning, bytes: &[u8], at: usize, found: &mut FoundSpans) {
         match meaning {
             Meaning::Literal(index) => {
                 // Words are found in any case; a literal has its own.
@@ -290,7 +290,7 @@ fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, at: usiz
         found.extend(secret.map(|secret| span(secret.start, secret.end, rule.kind, rank)));
     };
     match rule.reading {
-        Reading::Line => {
+        ReadExtent::Line => {
             for captures in rule.regex().captures_iter(&bytes[line.clone()]) {
                 let secret = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0));
                 secret
@@ -298,7 +298,7 @@ fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, at: usiz
                     .for_each(|secret| keep(line.start + secret.start(), line.start + secret.end()));
             }
         }
-        Reading::Lines(count) if line.end - at <= OPENING_BYTES_MAX => {
+        ReadExtent::Lines(count) if line.end - at <= OPENING_BYTES_MAX => {
             // A trigger may begin with a mark that is of the prefix.
             let marks = bytes[at..line.end].iter().take_while(|byte| byte.is_ascii_punctuation()).count();
             let lines = Unprefixed::new(bytes, line, at + marks, count);
@@ -308,15 +308,15 @@ fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, at: usiz
                 }
             }
         }
-        Reading::Lines(_) => {}
-        Reading::Bytes(count) => {
+        ReadExtent::Lines(_) => {}
+        ReadExtent::Bytes(count) => {
             let end = line.start.saturating_add(count).min(bytes.len()).max(line.end);
             for captures in rule.regex().captures_iter(&bytes[line.start..end]) {
                 let secrets = captures.iter().skip(1).flatten();
                 secrets.for_each(|secret| keep(line.start + secret.start(), line.start + secret.end()));
             }
         }
-        Reading::Assigned { is_strong } => {
+        ReadExtent::Assigned { is_strong } => {
             let marks = bytes[at..line.end].iter().take_while(|byte| byte.is_ascii_punctuation()).count();
             let read = &bytes[..bytes.len().min(line.end + ASSIGNED_BYTES)];
             let lines = Unprefixed::new(read, line, at + marks, ASSIGNED_LINES);
@@ -327,8 +327,8 @@ fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, at: usiz
                 }
             }
         }
-        Reading::Grid => grid::cells(bytes, line).into_iter().for_each(|cell| keep(cell.start, cell.end)),
-        Reading::Column => tables::cells(bytes, line).for_each(|(start, end)| keep(start, end)),
+        ReadExtent::Grid => grid::cells(bytes, line).into_iter().for_each(|cell| keep(cell.start, cell.end)),
+        ReadExtent::Column => tables::cells(bytes, line).for_each(|(start, end)| keep(start, end)),
     }
 }
 

@@ -7,7 +7,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 pub const FAULT: u8 = 1;
 /// Wrong usage.
 pub const USAGE: u8 = 2;
-/// Checks, a freeze or a budget refuse a launch, or an input that must not be used.
+/// Checks, a freeze or a budget refuse a launch; an input that must not be used, or a run that still needs what would be replaced.
 pub const BLOCKED: u8 = 3;
 /// The run did not complete, or the command has no result.
 pub const NOT_COMPLETED: u8 = 4;
@@ -23,7 +23,7 @@ pub const CODES: [(u8, &str); 8] = [
     (0, "done"),
     (FAULT, "a fault of the machine or of Trackway"),
     (USAGE, "invalid usage or run file"),
-    (BLOCKED, "refused before a launch: checks, freeze, budget"),
+    (BLOCKED, "refused: checks, freeze, budget, a run that still needs it"),
     (NOT_COMPLETED, "the run did not complete, or the command has no result"),
     (INSUFFICIENT, "completed, but what was judged is not good enough: gate, health, promotion"),
     (NOT_FOUND, "not found"),

@@ -57,8 +57,11 @@ pub struct ExitRecord {
     pub lines: u64,
     /// Bytes that could not be stored because the disk was full for too long.
     pub log_bytes_lost: u64,
-    /// Metric values read from what the script printed and from its event files.
+    /// Metric values read from what the script printed and from its event files. Those that the record has not were lost.
     pub metric_values: u64,
+    /// Events `output_left_out` that the record could not take, by their fields: the disk was full to the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<BTreeMap<String, String>>,
     /// What the shim was asked to do and did, in order (at most [`SIGNALS_MAX`]; later ones are left out).
     pub signals: Vec<SignalSent>,
     /// SIGKILL had to follow, because the grace period ended.

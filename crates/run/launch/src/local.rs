@@ -402,11 +402,17 @@ fn without_shim(place: &LocalPlace) -> io::Result<Observation> {
     if !left.is_empty() {
         return Ok(running(place, true));
     }
+    let full = if is_full(&place.directory) { "; the disk of its folder is full" } else { "" };
     let why = format!(
-        "the shim (process {}) ended without a readable exit record, its lock is free, and no process of the attempt is left",
+        "the shim (process {}) ended without a readable exit record, its lock is free, and no process of the attempt is left{full}",
         place.shim.pid
     );
     Ok(Observation::Gone { why, rebooted: false })
+}
+
+/// Whether there is no room for one file more. A file system that counts no blocks says nothing of that.
+fn is_full(directory: &Path) -> bool {
+    nix::sys::statvfs::statvfs(directory).is_ok_and(|disk| disk.blocks() > 0 && disk.blocks_available() == 0)
 }
 
 fn running(place: &LocalPlace, unsupervised: bool) -> Observation {

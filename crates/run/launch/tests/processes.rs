@@ -119,7 +119,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let launcher = LocalLauncher::new(std::env::current_exe().unwrap());
+        let launcher = launcher_of_tests();
         Self { folder: tempfile::tempdir().unwrap(), launcher, next: AtomicU64::new(0) }
     }
 
@@ -468,7 +468,8 @@ fn words_and_values_are_passed_by_their_bytes() {
 }
 
 /// Proves that a script that logs to a full disk runs to its end, that the loss is counted, and that the exit record is
-/// written all the same. Needs a separate file system, hence user namespaces or root.
+/// written all the same, also where there was little room for it; and that printed values which the record could not take are in it.
+/// Needs a separate file system, hence user namespaces or root.
 fn a_full_disk_never_stops_the_script() {
     let place = Place::new();
     let script = "mount -t tmpfs -o size=1m none \"$2\" && exec \"$1\" __full_disk \"$2\"";
@@ -486,20 +487,54 @@ fn a_full_disk_never_stops_the_script() {
 }
 
 fn full_disk(directory: &Path) {
-    let launcher = LocalLauncher::new(std::env::current_exe().unwrap());
     let script = "head -c 20000000 /dev/zero; echo done > /proc/self/fd/2; exit 7";
-    let spec = spec_in(&directory.join("attempt"), &["sh", "-c", script], 1);
-    let placement = launcher.launch(&spec, &Redactor::from_own_environment()).unwrap();
-    let exit = loop {
-        match launcher.wait(&placement, Duration::from_secs(60)).unwrap().state {
-            Observation::Exited(exit) => break exit,
-            other => assert!(!other.is_final(), "{other:?}"),
-        }
-    };
+    let exit = run_on_full_disk(directory, "attempt", script);
     assert_eq!((exit.exit_code, exit.stdout_bytes), (Some(7), 20_000_000));
-    let stored = std::fs::metadata(directory.join("attempt/stdout.log")).unwrap().len();
+    let log = directory.join("attempt/stdout.log");
+    let stored = std::fs::metadata(&log).unwrap().len();
     assert!(stored > 100_000, "only {stored} bytes stored");
     assert!(exit.log_bytes_lost >= 20_000_000 - stored, "{} lost, {stored} stored", exit.log_bytes_lost);
+    std::fs::write(log, "").unwrap();
+    // Full from the first printed value to the end.
+    let filler = directory.join("filler");
+    let fill = format!("cat /dev/zero > {} 2>/dev/null", filler.display());
+    let prints = format!("{fill}; echo 'step 1 loss 0.5'; echo 'step 2 loss 0.25'; exit 3");
+    let exit = run_on_full_disk(directory, "printed", &prints);
+    assert_eq!((exit.exit_code, exit.metric_values), (Some(3), 2));
+    let dropped = exit.left_out.iter().find(|fields| fields["kind"] == "dropped_frames").unwrap();
+    assert!(dropped["count"].parse::<u64>().unwrap() >= 2, "{dropped:?}");
+    // Little is free before it begins: not what an exit record takes at most.
+    std::fs::File::options().write(true).open(&filler).unwrap().set_len(0).unwrap();
+    let free = nix::sys::statvfs::statvfs(directory).unwrap();
+    let free = free.blocks_available() * free.fragment_size();
+    std::fs::write(&filler, vec![7; usize::try_from(free).unwrap() - (64 << 10)]).unwrap();
+    let more = directory.join("more");
+    let fill = format!("cat /dev/zero > {} 2>/dev/null; exit 4", more.display());
+    let exit = run_on_full_disk(directory, "little", &fill);
+    assert_eq!(exit.exit_code, Some(4));
+    // There is room for the launch alone: a script whose end cannot be kept does not begin.
+    let rest = directory.join("rest");
+    std::fs::write(&rest, vec![7; 1 << 20]).unwrap_err();
+    let taken = std::fs::metadata(&rest).unwrap().len();
+    std::fs::File::options().write(true).open(&rest).unwrap().set_len(taken - (8 << 10)).unwrap();
+    let spec = spec_in(&directory.join("none"), &["sh", "-c", "true"], 4);
+    assert!(launcher_of_tests().launch(&spec, &Redactor::from_own_environment()).is_err());
+}
+
+fn launcher_of_tests() -> LocalLauncher {
+    LocalLauncher::new(std::env::current_exe().unwrap())
+}
+
+fn run_on_full_disk(directory: &Path, name: &str, script: &str) -> ExitRecord {
+    let launcher = launcher_of_tests();
+    let spec = spec_in(&directory.join(name), &["sh", "-c", script], u128::from(name.as_bytes()[0]));
+    let placement = launcher.launch(&spec, &Redactor::from_own_environment()).unwrap();
+    loop {
+        match launcher.wait(&placement, Duration::from_secs(60)).unwrap().state {
+            Observation::Exited(exit) => break *exit,
+            other => assert!(!other.is_final(), "{other:?}"),
+        }
+    }
 }
 
 /// Proves that no planted secret is in any file of the attempt: not from the environment, the arguments, the log
@@ -706,8 +741,9 @@ fn printed_bars_become_metrics() {
     let segments = std::fs::read_dir(files.records()).unwrap().map(|entry| entry.unwrap().path());
     let segments = segments.map(|path| std::fs::read(path).unwrap());
     let points: Vec<(u64, String, f64)> = segments
-        .flat_map(|bytes| {
-            let segment = trackway_formats::record::read_segment(&bytes).unwrap();
+        .map(|bytes| trackway_formats::record::read_segment(&bytes).unwrap())
+        .filter(|segment| segment.header.as_ref().unwrap().origin == Origin::Stdout)
+        .flat_map(|segment| {
             let points = segment.metric_points();
             points.map(|point| (point.step, point.name.into_owned(), point.value)).collect::<Vec<_>>()
         })

@@ -14,8 +14,9 @@ use crate::checkpoints::cost::SaveCost;
 use crate::checkpoints::together::is_given_up;
 use crate::process::inner::Inner;
 use crate::process::pending::Pending;
+use crate::process::root::NO_ROOT;
 use crate::process::{ProcessSlot, once};
-use crate::recorder::{NO_ROOT, Recorder};
+use crate::recorder::Recorder;
 
 /// How long a save that must not be skipped (the last one before an end) waits for the one before it.
 pub const LAST_SAVE_WAIT_SECONDS_MAX: f64 = 600.0;

@@ -1,37 +1,25 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use trackway_checkpoint::bulk::LoadedFile;
 use trackway_checkpoint::{
-    CheckpointError, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, LoadedCheckpoint, RankGroup,
-    RankedRoot, RankedSave,
+    CheckpointError, CheckpointView, CheckpointWriter, Commit, LoadedCheckpoint, RankGroup, RankedSave,
 };
 use trackway_core::{Clock, Ids, SkippedBatches, Step};
-use trackway_formats::control::{Command, Line};
 use trackway_formats::record::{ControlOutcome, PROGRESSIVE_LOSS};
 use trackway_formats::{EventKind, Variable};
 use trackway_system::{SystemClock, SystemIds};
 
 use crate::checkpoints::cost::SaveCost;
 use crate::data_rung::{CountRows, DataRung};
-use crate::process::control::ControlReader;
 use crate::process::inner::Inner;
 use crate::process::pending::CheckpointRequest;
-use crate::process::root::Root;
+use crate::process::root::{NO_ROOT, Root};
 use crate::process::{ProcessSlot, SlotChain, once};
 use crate::segment_writer::SegmentWriter;
 use crate::settings::{SKIP_BATCHES, Settings};
 use crate::signal::{self, Arrival};
-
-/// The control file is looked at so often at most.
-pub const CONTROL_POLL_MICROS: i64 = 100_000;
-
-/// How long `TRACKWAY_HOLD_AT_STEP` and `TRACKWAY_HOLD_IN_SAVE` hold at most, so that the process does not hang if it
-/// is not killed.
-pub const HOLD_SECONDS_MAX: u64 = 60;
-const HOLD_TURN: Duration = Duration::from_millis(20);
 
 /// The flight recorder of a training process.
 ///
@@ -321,7 +309,7 @@ impl Recorder {
     /// `fill` writes the files; it may use the recorder to log, but must not save another checkpoint.
     ///
     /// # Errors
-    /// The errors of [`CheckpointRoot::save`]. [`CheckpointError::Fenced`] also makes [`Recorder::should_stop`] true.
+    /// The errors of [`crate::CheckpointRoot::save`]. [`CheckpointError::Fenced`] also makes [`Recorder::should_stop`] true.
     /// [`CheckpointError::NotInAttempt`] outside an attempt.
     pub fn save_checkpoint(
         &self,
@@ -382,7 +370,7 @@ impl Recorder {
     /// Newer ones that do not verify are recorded, marked suspect and skipped.
     ///
     /// # Errors
-    /// The errors of [`CheckpointRoot::resume_target`]; above all [`CheckpointError::NothingVerifies`], after which a
+    /// The errors of [`crate::CheckpointRoot::resume_target`]; above all [`CheckpointError::NothingVerifies`], after which a
     /// script should not start over.
     pub fn resume(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         let Some(inner) = self.with_checkpoints() else { return Ok(None) };
@@ -498,60 +486,7 @@ impl CountRows for Recorder {
     }
 }
 
-pub(crate) const NO_ROOT: CheckpointError =
-    CheckpointError::NotInAttempt { variable: Variable::Checkpoints.as_str() };
-
 impl Inner {
-    /// Reads the control file when it is time to, and takes over its requests.
-    fn poll_control(&self) -> &ProcessSlot {
-        let slot = self.slot();
-        let now = self.clock.monotonic_micros();
-        let polled_at = slot.polled_at_micros.load(Ordering::Relaxed);
-        let due = now.saturating_sub(polled_at) >= CONTROL_POLL_MICROS;
-        let mine = due
-            && slot
-                .polled_at_micros
-                .compare_exchange(polled_at, now, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok();
-        if mine {
-            self.read_control(slot);
-        }
-        self.notice_sigterm(slot);
-        slot
-    }
-
-    /// Holds the loop at the step of `TRACKWAY_HOLD_AT_STEP`, once, until it is killed, asked to stop, or time is up.
-    /// Checkpoints in the background continue meanwhile.
-    fn hold_if_requested(&self, slot: &ProcessSlot) {
-        let step = slot.seen_step();
-        let here = self.settings.hold_at_step.is_some_and(|at| step >= at);
-        if !here || !once(&slot.reported.held) {
-            return;
-        }
-        // The process that waits for this step reads it in the record.
-        slot.segment.get().heartbeat(step);
-        self.hold();
-    }
-
-    /// Holds a save whose files are written and which is not committed yet, at the step of `TRACKWAY_HOLD_IN_SAVE`,
-    /// once.
-    pub(crate) fn hold_in_save_if_requested(&self, slot: &ProcessSlot, step: Step) {
-        let here = self.settings.hold_in_save.is_some_and(|at| step >= at);
-        if here && once(&slot.reported.held_in_save) {
-            slot.record_event(EventKind::HeldInSave, Some(step), &[]);
-            self.hold();
-        }
-    }
-
-    fn hold(&self) {
-        for _ in 0..HOLD_SECONDS_MAX * 1_000 / HOLD_TURN.as_millis() as u64 {
-            if self.sigterm.at_micros().is_some() {
-                return;
-            }
-            std::thread::sleep(HOLD_TURN);
-        }
-    }
-
     fn resume_by<T>(
         &self,
         load: impl FnOnce(&mut Root) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError>,
@@ -562,76 +497,6 @@ impl Inner {
         let reported = loaded.as_ref().map(|found| found.as_ref().map(|(loaded, _)| loaded));
         self.record_resume(slot, reported, started_micros);
         loaded
-    }
-
-    fn read_control(&self, slot: &ProcessSlot) {
-        let mut control = slot.control.get();
-        let lines = control.reader.as_mut().map(ControlReader::poll).unwrap_or_default();
-        for line in lines {
-            match line {
-                Line::Request { id, command: Command::Stop, .. } => {
-                    control.stops.push(id);
-                    slot.segment.get().control_ack(id, ControlOutcome::Accepted, None);
-                    slot.stop_asked.store(true, Ordering::Relaxed);
-                    slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
-                }
-                Line::Request { id, command: Command::CheckpointNow(_), .. }
-                    if self.settings.checkpoint_root.is_none() =>
-                {
-                    slot.segment.get().control_ack(id, ControlOutcome::Refused, None);
-                }
-                Line::Request { id, command: Command::CheckpointNow(reason), why } => {
-                    slot.segment.get().control_ack(id, ControlOutcome::Accepted, None);
-                    control.checkpoints.push(CheckpointRequest { id, reason, why });
-                    slot.checkpoint_asked.store(true, Ordering::Relaxed);
-                }
-                Line::Unknown { id } => {
-                    slot.segment.get().control_ack(id, ControlOutcome::UnknownCommand, None)
-                }
-                Line::Unreadable { why } => {
-                    slot.record_event(EventKind::ControlLineUnreadable, None, &[("why", &why)]);
-                }
-            }
-        }
-    }
-
-    /// Runs something on the checkpoint root, opening it (which claims the epoch) on first use.
-    pub(crate) fn with_root<T>(
-        &self,
-        slot: &ProcessSlot,
-        run: impl FnOnce(&mut Root) -> Result<T, CheckpointError>,
-    ) -> Result<T, CheckpointError> {
-        let mut slot_root = slot.checkpoints();
-        let root = match slot_root.as_mut() {
-            Some(root) => root,
-            None => slot_root.insert(self.open_root(slot)?),
-        };
-        run(root)
-    }
-
-    /// Opens the checkpoint root so that a fence is met here, unless a save is using it just now.
-    pub(crate) fn open_root_unless_busy(&self, slot: &ProcessSlot) -> Result<(), CheckpointError> {
-        let Some(mut root) = slot.checkpoints_unless_busy() else { return Ok(()) };
-        if root.is_none() {
-            *root = Some(self.open_root(slot)?);
-        }
-        Ok(())
-    }
-
-    fn open_root(&self, slot: &ProcessSlot) -> Result<Root, CheckpointError> {
-        let missing = |variable| CheckpointError::NotInAttempt { variable };
-        let settings = &self.settings;
-        let path = settings.checkpoint_root.as_deref().ok_or(NO_ROOT)?;
-        let epoch = settings.epoch.ok_or(missing(Variable::Epoch.as_str()))?;
-        let run_id = settings.run_id().ok_or(missing(Variable::Run.as_str()))?;
-        let attempt_id = settings.attempt_id().ok_or(missing(Variable::Attempt.as_str()))?;
-        let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
-        let Some(group) = settings.group.clone() else {
-            return CheckpointRoot::open(path, epoch, run_id, attempt_id, clock, ids).map(Root::Alone);
-        };
-        let root = RankedRoot::open(path, epoch, run_id, attempt_id, group?, clock, ids)?;
-        slot.set_decliner(root.decliner());
-        Ok(Root::Together(root))
     }
 
     /// The requests that the save which begins now will answer.

@@ -3,19 +3,18 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use nix::sys::resource::{Resource, getrlimit};
 use trackway_core::{Clock, MetricStep, Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::frames::FRAME_OVERHEAD_BYTES;
 use trackway_formats::record::{
-    CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, Heartbeat, MAX_METRICS_PER_FRAME,
-    METRIC_NAMES_MAX, Origin, Param, SEGMENT_EXTENSION, SegmentHeader,
+    CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, Heartbeat, METRIC_NAMES_MAX, Origin,
+    Param, SEGMENT_EXTENSION, SegmentHeader,
 };
 use trackway_redact::Redactor;
 
-/// A segment is closed and another begun at this size, so that long runs have closed segments to convert.
-pub const MAX_SEGMENT_BYTES: u64 = 64 << 20;
+use crate::segment_room::{frame_room, max_segment_bytes, steps_of_series, values_of_frame};
 
 /// After a write failed, the next try waits so long: a full disk must not cost the training loop time.
 pub const RETRY_INTERVAL_MICROS: i64 = 1_000_000;
@@ -31,6 +30,15 @@ const MAX_NAME_TRIES: u32 = 16;
 
 /// How often a write that a signal interrupted is repeated.
 const MAX_INTERRUPTED_TRIES: u32 = 16;
+
+/// Frames that could not be written and that no segment names, of all writers of this process.
+static UNNAMED_DROPS: AtomicU64 = AtomicU64::new(0);
+
+/// Frames of all writers of this process that are lost and that no segment names: the disk was full to the end.
+#[must_use]
+pub fn unnamed_drops() -> u64 {
+    UNNAMED_DROPS.load(Ordering::Relaxed)
+}
 
 /// What the segments of a process record about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,16 +200,15 @@ impl SegmentWriter {
     /// Values of the same metrics at one step after the other. `values` has those of the first step, then those of the next.
     pub fn series_at(&mut self, at: Timestamp, names: &[String], steps: &[Step], values: &[f64]) {
         let count = names.len();
-        if !(1..=MAX_METRICS_PER_FRAME).contains(&count) || !self.are_plain(names.iter().map(String::as_str))
-        {
+        let together = steps_of_series(names, self.frame_room());
+        let Some(together) = together.filter(|_| self.are_plain(names.iter().map(String::as_str))) else {
             for (step, values) in steps.iter().zip(values.chunks(count.max(1))) {
                 let values: Vec<(&str, f64)> =
                     names.iter().map(String::as_str).zip(values.iter().copied()).collect();
                 self.metrics_at(at, *step, &values);
             }
             return;
-        }
-        let together = Encoder::steps_of_series(count);
+        };
         for (steps, values) in steps.chunks(together).zip(values.chunks(together * count)) {
             if self.open.as_ref().is_some_and(|open| !open.encoder.has_room_for(count)) {
                 self.close_segment();
@@ -237,7 +244,10 @@ impl SegmentWriter {
     }
 
     fn clean_values_at(&mut self, at: Timestamp, step: At, values: &[(impl AsRef<str>, f64)]) {
-        for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
+        let mut rest = values;
+        while !rest.is_empty() {
+            let (chunk, later) = rest.split_at(values_of_frame(rest, self.frame_room()));
+            rest = later;
             if self.open.as_ref().is_some_and(|open| !open.encoder.has_room_for(chunk.len())) {
                 self.close_segment();
             }
@@ -246,6 +256,10 @@ impl SegmentWriter {
                 At::Early(step) => encoder.early_metrics(out, at, step, chunk),
             });
         }
+    }
+
+    fn frame_room(&self) -> usize {
+        frame_room(self.open.as_ref().map_or_else(max_segment_bytes, |open| open.max_bytes))
     }
 
     /// Looks for secrets in the names that are not those of the last time, and refuses those beyond the bound. Whether all are written as
@@ -357,8 +371,19 @@ impl SegmentWriter {
                 return;
             }
         }
+        self.drop_frames(count);
+    }
+
+    fn drop_frames(&mut self, count: u64) {
         self.dropped_frames += count;
         self.unreported_drops += count;
+        UNNAMED_DROPS.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// A segment has the count of them now.
+    fn name_drops(&mut self) {
+        UNNAMED_DROPS.fetch_sub(self.unnamed_drops(), Ordering::Relaxed);
+        self.named_drops = self.dropped_frames;
     }
 
     /// Tries the open segment. False: it is gone now, and the frame is not written.
@@ -394,8 +419,7 @@ impl SegmentWriter {
         if waiting > 0 {
             self.waiting = Some(0);
             if !self.write_buffer() {
-                self.dropped_frames += waiting;
-                self.unreported_drops += waiting;
+                self.drop_frames(waiting);
             }
         }
         self.buffer.clear();
@@ -471,7 +495,7 @@ impl SegmentWriter {
             return Err(error);
         }
         open.written_bytes = self.buffer.len() as u64;
-        self.named_drops = self.dropped_frames;
+        self.name_drops();
         self.buffer.clear();
         Ok(open)
     }
@@ -531,7 +555,7 @@ impl SegmentWriter {
         // A segment without a close frame reads as one that was cut off; no frame is lost by that.
         let has_room = open.written_bytes + self.buffer.len() as u64 <= open.max_bytes;
         if has_room && write_once(&mut open.file, &self.buffer).is_ok() {
-            self.named_drops = self.dropped_frames;
+            self.name_drops();
         }
     }
 }
@@ -560,12 +584,6 @@ fn write_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
         }
     }
     Err(io::Error::from(io::ErrorKind::Interrupted))
-}
-
-/// How large a segment may become. Writing past `RLIMIT_FSIZE` would raise SIGXFSZ, which kills the process.
-fn max_segment_bytes() -> u64 {
-    let limit = getrlimit(Resource::RLIMIT_FSIZE).map_or(u64::MAX, |(soft, _)| soft);
-    limit.min(MAX_SEGMENT_BYTES)
 }
 
 /// The kernel's id of this boot; empty if there is none.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trackway_data::model::{CLASS_NUMBERS_MAX, Cells, Frame, FrameColumn};
 use trackway_results::assessment::{Columns, Task};
 
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::metrics::CLASSES_MAX;
 use crate::metrics::rows::values_of;
 use crate::spellings::agreement;
@@ -76,7 +76,7 @@ fn fill<const N: usize>(roles: [Role<'_>; N], frame: &Frame, taken: &[String]) {
 ///
 /// # Errors
 /// A column that was given is not there.
-pub fn complete_columns(mut columns: Columns, frame: &Frame) -> Result<Columns, AssessError> {
+pub fn complete_columns(mut columns: Columns, frame: &Frame) -> Result<Columns> {
     if let Some(missing) = columns.given().find(|name| frame.index_of(name).is_none()) {
         return Err(AssessError::no_column(frame, missing));
     }
@@ -164,7 +164,7 @@ pub(crate) fn without_missing(mut columns: Columns, frame: &Frame) -> Columns {
 ///
 /// # Errors
 /// They are of none.
-pub(crate) fn task_of(of: &Columns, frame: &Frame) -> Result<Task, AssessError> {
+pub(crate) fn task_of(of: &Columns, frame: &Frame) -> Result<Task> {
     if of.reference.is_some() && of.hypothesis.is_some() {
         return Ok(Task::Transcription);
     }

@@ -5,6 +5,8 @@ use trackway_results::assessment::{Pairing, Task};
 
 use crate::limits::{CLASSES_MAX, FAIRNESS_GROUPS_MAX};
 
+pub(crate) type Result<T, E = AssessError> = std::result::Result<T, E>;
+
 /// Why a table cannot be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssessError {

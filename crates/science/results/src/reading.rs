@@ -227,6 +227,8 @@ closed_list!(
         SurplusNames = "surplus_names",
         /// Parts of the flight record were not written.
         DroppedFrames = "dropped_frames",
+        /// Values that were printed, or read from files, are not in the flight record.
+        LostValues = "lost_values",
         /// Rows of the flight record are not in the ledger.
         CutRecord = "cut_record",
         /// Parts of an event file or of a file of metrics were not recorded.

@@ -228,9 +228,7 @@ fn reason_to_go(record: &CommitRecord, on_branch: bool) -> RetireReason {
 
 /// The first checkpoint of every span of steps but the first span, which begins with nothing learned.
 fn every(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
-    let Some(every) = policy.every_steps else {
-        return Vec::new();
-    };
+    let Some(every) = policy.every_steps else { return Vec::new() };
     let mut first_of_span = BTreeMap::new();
     for number in chain.iter().rev() {
         let Some(step) = history.commit(*number).map(|record| record.body.step) else { continue };
@@ -260,9 +258,7 @@ fn spaced(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
 }
 
 fn best(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
-    let Some(best) = &policy.best else {
-        return Vec::new();
-    };
+    let Some(best) = &policy.best else { return Vec::new() };
     let measured = |number: &u64| {
         let record = history.commit(*number).filter(|it| it.may_be_used_for(CheckpointUse::Best))?;
         let value = record.body.metrics.get(&best.metric)?;

@@ -10,7 +10,7 @@ use trackway_formats::sha256_hex;
 use trackway_store::{Disk, RealDisk, Writer};
 
 use crate::bulk::{DraftSave, Figures, FileWriter, LoadedFile, Saved};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 use crate::group::RankGroup;
 use crate::history::entry::{Begin, Body, ClaimBody, CommitBody, RoundBody, commit_metrics};
 use crate::history::{CheckpointInfo, History, check_round};
@@ -92,7 +92,7 @@ impl CheckpointRoot {
         attempt_id: AttemptId,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         let claim = ClaimBody { epoch, run_id, attempt_id };
         Self::open_on(Arc::new(RealDisk), path, claim, Settings::from_environment(), clock, ids)
     }
@@ -104,7 +104,7 @@ impl CheckpointRoot {
         settings: Settings,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         let mut root = Self::unclaimed_on(disk, path, claim, settings, clock, ids)?;
         root.claim()?;
         Ok(root)
@@ -118,7 +118,7 @@ impl CheckpointRoot {
         settings: Settings,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         let mut root = Self::unclaimed_over(view, claim, settings, clock, ids);
         root.claim()?;
         Ok(root)
@@ -132,7 +132,7 @@ impl CheckpointRoot {
         settings: Settings,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         let view = CheckpointView::at_summary(path, disk, Arc::clone(&clock), Arc::clone(&ids))?;
         Ok(Self::unclaimed_over(view, claim, settings, clock, ids))
     }
@@ -165,7 +165,7 @@ impl CheckpointRoot {
         }
     }
 
-    fn claim(&mut self) -> Result<(), CheckpointError> {
+    fn claim(&mut self) -> Result<()> {
         let (root, claim) = (self.view.root().to_owned(), self.claim);
         let own_run = |history: &History| history.check_run(&root, claim.run_id);
         self.view.log.claim(&claim.holder(), &Body::Claim(claim), own_run)
@@ -202,7 +202,7 @@ impl CheckpointRoot {
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`], or [`CheckpointError::Damaged`] when its manifest is.
-    pub fn continue_from(&mut self, number: u64) -> Result<(), CheckpointError> {
+    pub fn continue_from(&mut self, number: u64) -> Result<()> {
         let manifest = self.view.manifest(number)?;
         self.committed(number, manifest.object_prefix, manifest.files);
         Ok(())
@@ -221,7 +221,7 @@ impl CheckpointRoot {
 
     /// Every checkpoint, in the order of the log. Those deleted long ago may be left out: [`CheckpointView::open`]
     /// reads the whole log.
-    pub fn list(&mut self) -> Result<Vec<CheckpointInfo>, CheckpointError> {
+    pub fn list(&mut self) -> Result<Vec<CheckpointInfo>> {
         self.view.refresh()?;
         Ok(self.view.list())
     }
@@ -233,7 +233,7 @@ impl CheckpointRoot {
     /// # Errors
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used;
     /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
-    pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+    pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>> {
         self.check_may_resume()?;
         let search = self.view.search();
         Ok(self.settle(search)?.map(|(target, _)| target))
@@ -243,20 +243,20 @@ impl CheckpointRoot {
     ///
     /// # Errors
     /// As [`CheckpointRoot::resume_target`].
-    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>> {
         self.check_may_resume()?;
         let search = self.view.search_reading();
         self.settle(search)
     }
 
-    fn check_may_resume(&mut self) -> Result<(), CheckpointError> {
+    fn check_may_resume(&mut self) -> Result<()> {
         // Before any byte is read: what a fenced attempt trains could never be committed.
         self.check_fence()?;
         self.view.check_adopted()
     }
 
     /// Marks what was found damaged, and continues from what was found intact.
-    fn settle(&mut self, search: Search) -> Result<Option<VerifiedCheckpoint>, CheckpointError> {
+    fn settle(&mut self, search: Search) -> Result<Option<VerifiedCheckpoint>> {
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer reports the damage, marked or not.
             if let Err(error @ CheckpointError::Fenced { .. }) =
@@ -292,8 +292,8 @@ impl CheckpointRoot {
         &mut self,
         step: Step,
         metrics: &[(&str, f64)],
-        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<Commit, CheckpointError> {
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<()>,
+    ) -> Result<Commit> {
         let started_micros = self.clock.monotonic_micros();
         let begin = self.new_begin(step);
         let prefix = begin.object_prefix.clone();
@@ -324,7 +324,7 @@ impl CheckpointRoot {
     ///
     /// # Errors
     /// As [`CheckpointRoot::save`]; [`CheckpointError::Damaged`] when a file is not what was committed.
-    pub fn save_copy(&mut self, source: &LoadedCheckpoint) -> Result<Commit, CheckpointError> {
+    pub fn save_copy(&mut self, source: &LoadedCheckpoint) -> Result<Commit> {
         let metrics: Vec<(&str, f64)> =
             source.manifest.metrics.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         // The ranks that saved it together.
@@ -339,8 +339,8 @@ impl CheckpointRoot {
     pub fn save_draft(
         &mut self,
         save: &DraftSave,
-        before_commit: impl FnOnce() -> Result<(), CheckpointError>,
-    ) -> Result<Saved<Commit>, CheckpointError> {
+        before_commit: impl FnOnce() -> Result<()>,
+    ) -> Result<Saved<Commit>> {
         let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();
         let mut figures = Figures::default();
         let commit = self.save(save.step(), &metrics, |writer| {
@@ -378,7 +378,7 @@ impl CheckpointRoot {
     }
 
     /// Adds the commit. What it shares with its parent must still be kept there, according to the log at that point.
-    pub(crate) fn commit(&mut self, body: &CommitBody, manifest: &Manifest) -> Result<u64, CheckpointError> {
+    pub(crate) fn commit(&mut self, body: &CommitBody, manifest: &Manifest) -> Result<u64> {
         let shares = manifest.files.iter().any(|file| file.stored_in.is_some());
         let claim = self.claim.holder();
         let round = self.round;
@@ -428,8 +428,8 @@ impl CheckpointRoot {
         step: Step,
         prefix: &str,
         metrics: &[(&str, f64)],
-        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<(Manifest, String), CheckpointError> {
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<()>,
+    ) -> Result<(Manifest, String)> {
         let files = self.write_files(prefix, fill)?;
         if files.is_empty() {
             return Err(CheckpointError::Empty { step });
@@ -441,8 +441,8 @@ impl CheckpointRoot {
     pub(crate) fn write_files(
         &self,
         prefix: &str,
-        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<Vec<ManifestFile>, CheckpointError> {
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<()>,
+    ) -> Result<Vec<ManifestFile>> {
         let folder = self.view.root().join(prefix);
         if let Some(step_folder) = folder.parent() {
             self.view.make_folder(step_folder)?;
@@ -460,7 +460,7 @@ impl CheckpointRoot {
         prefix: &str,
         metrics: &[(&str, f64)],
         files: Vec<ManifestFile>,
-    ) -> Result<(Manifest, String), CheckpointError> {
+    ) -> Result<(Manifest, String)> {
         let folder = self.view.root().join(prefix);
         let manifest = self.manifest(step, prefix, metrics, files);
         let bytes = manifest.to_bytes()?;
@@ -501,7 +501,7 @@ impl CheckpointRoot {
     }
 
     /// Deletes what retention no longer keeps. When the newest turns out not to verify, nothing is shared with it.
-    pub(crate) fn apply_retention(&mut self) -> Result<(), CheckpointError> {
+    pub(crate) fn apply_retention(&mut self) -> Result<()> {
         let Some(policy) = self.settings.keep.as_ref().or(self.settings.keep_by_default.as_ref()) else {
             return Ok(());
         };
@@ -520,13 +520,13 @@ impl CheckpointRoot {
     }
 
     /// Adds an entry under the next number that is free, unless a higher epoch is found on the way.
-    pub(crate) fn append(&mut self, body: Body) -> Result<u64, CheckpointError> {
+    pub(crate) fn append(&mut self, body: Body) -> Result<u64> {
         let claim = self.claim.holder();
         let number = append(&mut self.view, Writer::Trainer(&claim), |_| Some(body.clone()))?;
         Ok(number.expect("the entry is always decided"))
     }
 
-    pub(crate) fn check_fence(&mut self) -> Result<(), CheckpointError> {
+    pub(crate) fn check_fence(&mut self) -> Result<()> {
         let claim = self.claim.holder();
         append(&mut self.view, Writer::Trainer(&claim), |_| None).map(drop)
     }

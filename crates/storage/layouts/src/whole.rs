@@ -73,10 +73,7 @@ pub fn wholeness(listing: &Listing, source: &dyn Source, checkpoint: &Recognised
     match marker::marker(listing, source, checkpoint) {
         Marker::Missing(what) => Wholeness::Unfinished { what },
         Marker::Agrees(file) => Wholeness::Whole { by: By::Marker(file) },
-        Marker::None => match begun(files) {
-            Some(what) => Wholeness::Unfinished { what },
-            None => structure,
-        },
+        Marker::None => begun(files).map_or(structure, |what| Wholeness::Unfinished { what }),
     }
 }
 

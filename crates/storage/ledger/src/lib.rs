@@ -43,7 +43,7 @@ pub use kept::{KeptRows, KnownAttempt, RestoredRows};
 pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use reading::feed::{FeedPage, KeptBounds};
-pub use reading::find::{AttemptFilter, AttemptTotals, EndCount, RunFilter};
+pub use reading::find::{AttemptFilter, EndCount, RunFilter};
 pub use reading::pages::RowPage;
 pub use reading::resolve::RunOrAttempt;
 pub use receipts::seal::{AttemptSeal, NAMED_ROWS_MAX, SealOutcome};

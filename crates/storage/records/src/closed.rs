@@ -30,6 +30,8 @@ pub struct ClosedRecords {
     pub parquet_path: Option<PathBuf>,
     /// Metric values in it.
     pub point_count: u64,
+    /// Those of them that were printed, or read from files: the script did not record them itself.
+    pub read_count: u64,
     /// One row per segment, torn bytes and lost frames counted.
     pub segments: Vec<RecordSegmentRow>,
     /// One row per metric.

@@ -103,7 +103,11 @@ impl Outline {
             }
             if of_script {
                 rank.take(segment);
-                self.closed.point_count += segment.metric_points_of_any_step().count() as u64;
+                let point_count = segment.metric_points_of_any_step().count() as u64;
+                self.closed.point_count += point_count;
+                if part.origin() != Some(Origin::Sdk) {
+                    self.closed.read_count += point_count;
+                }
                 if several {
                     self.take_origins(part);
                 }

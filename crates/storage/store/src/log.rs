@@ -236,9 +236,7 @@ impl<F: Fold> Log<F> {
             if let Writer::Trainer(claim) = writer {
                 check_fence(self.state.claim(), claim)?;
             }
-            let Some(body) = decide(&self.state)? else {
-                return Ok(None);
-            };
+            let Some(body) = decide(&self.state)? else { return Ok(None) };
             if let Some(number) = self.try_append(body)? {
                 self.summarize();
                 return Ok(Some(number));
@@ -302,12 +300,8 @@ impl<F: Fold> Log<F> {
     /// Begins at the summary the hint names, when it is one and intact.
     fn begin_at_hint(&mut self) -> Result<(), StoreError> {
         // A hint that cannot be read is as good as none.
-        let Ok(Some(bytes)) = self.backend.read(HINT_NAME, MAX_HINT_BYTES) else {
-            return Ok(());
-        };
-        let Some(number) = hinted(&bytes) else {
-            return Ok(());
-        };
+        let Ok(Some(bytes)) = self.backend.read(HINT_NAME, MAX_HINT_BYTES) else { return Ok(()) };
+        let Some(number) = hinted(&bytes) else { return Ok(()) };
         if let Some(Item::Entry(entry)) = self.read(number)?
             && let Some(state) = F::restore(&entry.body)
         {

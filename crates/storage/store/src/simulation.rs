@@ -43,9 +43,7 @@ struct Table {
 impl Table {
     fn choose(&mut self) {
         let total: u64 = self.present.iter().map(|writer| self.weights[*writer]).sum();
-        let Some(mut draw) = self.rng.next_u64().checked_rem(total) else {
-            return;
-        };
+        let Some(mut draw) = self.rng.next_u64().checked_rem(total) else { return };
         self.passed += 1;
         for writer in &self.present {
             if draw < self.weights[*writer] {

@@ -316,10 +316,14 @@ impl Walk {
     }
 
     fn leave_out(&mut self, folder: &Path) {
-        let is_new = self.left_out.last().is_none_or(|last| last != folder);
-        if is_new && self.left_out.len() <= LEFT_OUT_MAX && folder.to_str().is_some() {
+        if self.may_be_left_out(folder) && folder.to_str().is_some() {
             self.left_out.push(folder.to_owned());
         }
+    }
+
+    /// Whether it is not named yet, and there is room for its name.
+    fn may_be_left_out(&self, folder: &Path) -> bool {
+        self.left_out.len() <= LEFT_OUT_MAX && self.left_out.last().is_none_or(|last| last != folder)
     }
 
     /// A folder whose name alone keeps it from being looked at has no files in any list.
@@ -334,11 +338,13 @@ impl Walk {
         if is_hidden(&path) || self.seen.as_mut().is_some_and(|seen| !seen.insert(path.clone())) {
             return;
         }
-        // Names that are not UTF-8 have no place in the list.
-        let may_be_listed = path.to_str().is_some() && is_looked_at(&path);
-        let is_listed = self.found.len() < FILES_MAX && may_be_listed;
+        let (folder, has_room) = (path.parent().unwrap_or(&path), self.found.len() < FILES_MAX);
+        // Behind the end of the list one name of a folder is looked at: there are thousands. Those that are not UTF-8 have no place in it.
+        let is_asked = has_room || self.may_be_left_out(folder);
+        let may_be_listed = is_asked && path.to_str().is_some() && is_looked_at(&path);
+        let is_listed = has_room && may_be_listed;
         if may_be_listed && !is_listed {
-            self.leave_out(path.parent().unwrap_or(&path));
+            self.leave_out(folder);
         }
         let may_be_excluded =
             self.excluded_files.iter().any(|(_, excluded)| inode.is_none_or(|it| it == *excluded));

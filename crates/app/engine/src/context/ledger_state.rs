@@ -1,5 +1,7 @@
 //! What is known of a home's ledger before it is trusted: whether it opens, and whether attempts are there that it does not hold.
 
+use std::path::Path;
+
 use trackway_api::home::doctor::LedgerState;
 use trackway_core::text::counted;
 use trackway_core::{AttemptId, RunId};
@@ -123,9 +125,14 @@ fn state_of(home: &Home, error: &LedgerError) -> LedgerState {
         LedgerErrorKind::Locked | LedgerErrorKind::Unavailable | LedgerErrorKind::Newer => {
             LedgerState::Unreachable
         }
-        _ if home.ledger_file().is_none() => LedgerState::Unreachable,
+        _ if home.ledger_file().is_none_or(|path| is_denied(&path)) => LedgerState::Unreachable,
         _ => LedgerState::Damaged,
     }
+}
+
+/// Whether this user may not read a file: it may be sound.
+fn is_denied(path: &Path) -> bool {
+    std::fs::File::open(path).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 /// Where a ledger is, without a password, for people.

@@ -1,5 +1,6 @@
 //! What every use case needs, in one value: what its process shares between requests, and what the request owns.
 
+mod copies_beside;
 pub(crate) mod folds;
 pub(crate) mod launchers;
 pub mod ledger_state;
@@ -23,8 +24,9 @@ use trackway_redact::Redactor;
 use trackway_system::{SystemClock, SystemIds};
 use trackway_tables::ReadContext;
 
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::home::Home;
+use copies_beside::CopiesBeside;
 use folds::Folds;
 use launchers::Launchers;
 use patience::{Outage, Patience};
@@ -85,6 +87,8 @@ pub struct Shared {
     /// Where the state is.
     pub home: Home,
     pub(crate) ledger: Ledger,
+    /// The copies of rows that are being written.
+    pub(crate) copies: CopiesBeside,
     /// The records of attempts that are not sealed, as far as searches read them.
     pub live_records: LiveRecords,
     pub(crate) outage: Mutex<Outage>,
@@ -173,22 +177,18 @@ impl Context {
     /// The same with other dependencies, for a request.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] without a home and without `create`; [`ErrorKind::Integrity`] when attempts are
-    /// there and their ledger is not; when the ledger cannot be opened.
+    /// [`crate::error::ErrorKind::NotFound`] without a home and without `create`; of kind `Integrity` when attempts are
+    /// there and their ledger is not; when the home cannot be read, or the ledger not be opened.
     pub fn open_with(
         home: Home,
         dependencies: Dependencies,
         request: Request,
         create: bool,
     ) -> Result<Self, AppError> {
-        let folder = home.folder();
         if create {
             home.make()?;
-        } else if !folder.is_dir() && !home.has_ledger_elsewhere() {
-            let message = format!("there is no Trackway home at `{}`", folder.display());
-            return Err(AppError::new(ErrorKind::NotFound, message)
-                .hint("name it with --home or TRACKWAY_HOME, or make one with `trackway run`"));
         }
+        home.check_folder()?;
         home.check_ledger_scheme()?;
         let redactor = Redactor::of_this_process();
         if create {
@@ -203,6 +203,7 @@ impl Context {
             live_records: LiveRecords::of(home.folder()),
             home,
             ledger,
+            copies: CopiesBeside::default(),
             outage: Mutex::default(),
             folds: Folds::default(),
             launchers: Launchers::new(launchers),

@@ -12,8 +12,7 @@ use trackway_files::{TempFile, make_folders};
 use trackway_formats::layout::RowCopy;
 use trackway_ledger::{
     AttemptRow, AttemptSeal, DeliveryEnd, DeliveryState, DetectionRow, EvaluationEnd, EvaluationRow,
-    EventRow, KeptRows, Ledger, LedgerError, NoticeRow, OutboxRow, RetryRow, RunRow, RunState,
-    SubjectEventRow,
+    EventRow, KeptRows, Ledger, LedgerError, NoticeRow, OutboxRow, RunRow, RunState, SubjectEventRow,
 };
 
 use crate::Context;
@@ -25,15 +24,29 @@ impl Context {
     /// Keeps rows of a run, as far as the disk allows: the ledger has them already.
     pub fn keep(&self, run_id: RunId, copy: RowCopy<'_>, rows: &KeptRows) {
         let path = self.home.layout.run(run_id).row_copy(copy);
-        let write: Writer = if is_named_later(copy) { TempFile::write_whole } else { TempFile::write };
-        write_by(write, &self.home, &path, self.ledger.kept(rows));
+        let rows = self.ledger.kept(rows);
+        match is_named_later(copy) {
+            true => self.keep_beside(path, rows),
+            false => write(&self.home, &path, rows),
+        }
     }
 
     /// Keeps the state of a run. Only one that runs has a receipt after it: every other one may be the last of its run.
     pub(crate) fn keep_state(&self, run: &RunRow) {
         let path = self.home.layout.run(run.run_id).row_copy(RowCopy::State);
-        let write: Writer = if runs_on(run.state) { TempFile::write_whole } else { TempFile::write };
-        write_by(write, &self.home, &path, self.ledger.kept(&KeptRows::of_run(run, &[], &[])));
+        let rows = self.ledger.kept(&KeptRows::of_run(run, &[], &[]));
+        if runs_on(run.state) {
+            return self.keep_beside(path, rows);
+        }
+        // The state before it has the same name.
+        self.copies.finish();
+        write(&self.home, &path, rows);
+    }
+
+    /// Keeps rows beside what follows.
+    fn keep_beside(&self, path: PathBuf, rows: Result<KeptRows, LedgerError>) {
+        let home = self.home.clone();
+        self.copies.begin(move || write_by(TempFile::write_whole, &home, &path, rows));
     }
 
     /// Adds an event of a run of this home that is part of no receipt, and keeps it.
@@ -53,16 +66,12 @@ impl Context {
     }
 
     /// Keeps a sealed receipt, with the decision that followed, what detectors found, and the hashes of the attempt's files.
-    pub(crate) fn keep_sealed(
-        &self,
-        seal: &AttemptSeal,
-        sealed_at: Timestamp,
-        retry: &RetryRow,
-        detections: &[DetectionRow],
-    ) {
+    pub(crate) fn keep_sealed(&self, seal: &AttemptSeal, sealed_at: Timestamp, detections: &[DetectionRow]) {
         let AttemptRow { run_id, attempt_id, .. } = seal.attempt;
         let path = self.home.layout.run(run_id).row_copy(RowCopy::Receipt(attempt_id));
-        let rows = self.ledger.kept_receipt(seal, sealed_at, retry, detections);
+        // Its name makes theirs durable.
+        self.copies.finish();
+        let rows = self.ledger.kept_receipt(seal, sealed_at, detections);
         let files = attempt_files::hashes(&self.home.layout, attempt_id);
         write(&self.home, &path, rows.map(|rows| rows.with_files(files)));
     }
@@ -214,8 +223,8 @@ pub fn keep_waiting_notices(context: &Context, dry_run: bool) -> Result<u64, App
 /// Writes a file whole.
 type Writer = fn(&Path, &[u8]) -> std::io::Result<()>;
 
-/// Whether a copy waits for the disk once, not twice: a launch waits for these. The ledger has their rows, and their
-/// names are durable with that of the receipt beside them: a power cut before it takes them away, as does a kill right
+/// Whether a copy is written beside what follows, and waits for the disk once, not twice: it is one of those of a launch. The ledger has
+/// their rows, and their names are durable with that of the receipt beside them: a power cut before it takes them away, as does a kill
 /// before they are written.
 const fn is_named_later(copy: RowCopy<'_>) -> bool {
     matches!(copy, RowCopy::Run | RowCopy::Attempt(_))
@@ -284,6 +293,22 @@ mod tests {
         assert!(runs_on(RunState::Running));
         for state in [RunState::Waiting, RunState::Failed, RunState::Stopped, RunState::Completed] {
             assert!(!runs_on(state), "{state}");
+        }
+    }
+
+    /// Proves that the copy of a run's state is that of its last change, although that of a run that runs is written beside what follows.
+    #[test]
+    fn the_last_state_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let run_id = world.run(&context, "exit 0", "").run_id;
+        let path = context.home.layout.run(run_id).row_copy(RowCopy::State);
+        for _ in 0..20 {
+            context.set_run_state(run_id, RunState::Running).unwrap();
+            context.set_run_state(run_id, RunState::Stopped).unwrap();
+            let kept = std::fs::read_to_string(&path).unwrap();
+            assert!(kept.contains("\"stopped\""), "{kept}");
         }
     }
 

@@ -163,7 +163,7 @@ impl Context {
     pub fn live_attempt(&self, run: RunId) -> Result<AttemptRow, AppError> {
         let run = self.run_by_id(run)?;
         let last = self.last_attempt_of(run.run_id)?;
-        let why = || format!("run `{}` is not running: it is {}", run.name, run.state);
+        let why = || format!("run `{}` is not running: its state is {}", run.name, run.state);
         last.filter(|attempt| attempt.state != AttemptState::Sealed)
             .ok_or_else(|| AppError::new(ErrorKind::NotFound, why()))
     }

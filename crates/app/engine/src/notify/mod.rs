@@ -20,7 +20,7 @@ use trackway_system::SystemClock;
 
 use self::delivery::{Delivery, Sender, TRIES_MAX, body, failed, post_patiently};
 use self::message::{Message, notification};
-pub use self::outbox::{Delivered, deliver_due};
+pub use self::outbox::{Delivered, deliver_due, is_too_old};
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Progress, Reporter, Stream, TerminalStreams};

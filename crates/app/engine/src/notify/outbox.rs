@@ -1,7 +1,7 @@
 //! Notices that their supervisors did not deliver: one try of each that is due, by a tick.
 
-use trackway_core::RunId;
-use trackway_ledger::{DeliveryEnd, NoticeRow};
+use trackway_core::{Clock as _, RunId, Timestamp};
+use trackway_ledger::{DeliveryEnd, KeptBounds, NoticeRow};
 
 use super::delivery::{Failure, HELD_SECONDS, failed, post_patiently};
 use super::{address, host_of};
@@ -18,6 +18,8 @@ const TRIES_OF_NOTICE_MAX: u32 = 16;
 const FIRST_PAUSE_SECONDS: f64 = 60.0;
 /// The longest pause.
 const PAUSE_SECONDS_MAX: f64 = 3_600.0;
+/// Why a notice that waited for long is given up.
+const TOO_OLD: &str = "it waited for longer than notifications are kept";
 
 /// What came of the notices that were due.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -55,6 +57,16 @@ fn deliver(
 ) -> Result<(), AppError> {
     let what = format!("the notification ({}) of {}", notice.about, notice.subject());
     let id = notice.notice_id.as_str();
+    if is_too_old(notice, context.clock.now()) {
+        let end = DeliveryEnd::GivenUp { why: TOO_OLD.into() };
+        // Another process may have given it up just now: it has said so.
+        if dry_run || ended(context, notice, &end)? {
+            delivered.given_up_count += 1;
+            let how = if dry_run { "would be" } else { "is" };
+            delivered.lines.push(format!("{what} {how} given up: {TOO_OLD}"));
+        }
+        return Ok(());
+    }
     let address = match destination(context, notice) {
         Some(Ok(address)) => address,
         unknown => {
@@ -78,9 +90,7 @@ fn deliver(
     let document = notice.document_json.to_string();
     let done = post_patiently(&address, document.as_bytes(), 1);
     let end = end_of(done, tries + 1);
-    context.ledger_write(|ledger| ledger.end_notice(id, &end))?;
-    keep_end(&context.home, &context.ledger, notice, &end);
-    note_given_up(context, notice, &end)?;
+    ended(context, notice, &end)?;
     delivered.tried_count += 1;
     delivered.arrived_count += u64::from(end == DeliveryEnd::Delivered);
     delivered.given_up_count += u64::from(matches!(end, DeliveryEnd::GivenUp { .. }));
@@ -88,11 +98,33 @@ fn deliver(
     Ok(())
 }
 
+/// Whether a notice is not sent any more, however it comes that it still waits: its webhook is not known, its home does not
+/// tick, or its ledger was rebuilt from an old copy of it.
+#[must_use]
+pub fn is_too_old(notice: &NoticeRow, now: Timestamp) -> bool {
+    now.seconds_since(notice.at) > KeptBounds::NOTICES.seconds()
+}
+
+/// Writes down how a try ended, or that there is none any more. False: the notice had ended before, and nothing changes.
+fn ended(context: &Context, notice: &NoticeRow, end: &DeliveryEnd) -> Result<bool, AppError> {
+    let is_ended_here = context.ledger_write(|ledger| ledger.end_notice(&notice.notice_id, end))?;
+    if is_here(context, notice) {
+        keep_end(&context.home, &context.ledger, notice, end);
+    }
+    if is_ended_here {
+        note_given_up(context, notice, end)?;
+    }
+    Ok(is_ended_here)
+}
+
+/// Whether a notice is not one of a run of another home.
+fn is_here(context: &Context, notice: &NoticeRow) -> bool {
+    notice.run_id().is_none_or(|run_id| context.home.layout.run(run_id).folder().is_dir())
+}
+
 /// Where a notice is sent to, or why that is not known here; none: its run is another home's, whose webhook may be another one.
 fn destination(context: &Context, notice: &NoticeRow) -> Option<Result<String, String>> {
-    let run_id = notice.run_id();
-    let is_here = |run_id: RunId| context.home.layout.run(run_id).folder().is_dir();
-    run_id.is_none_or(is_here).then(|| address_of(context, run_id))
+    is_here(context, notice).then(|| address_of(context, notice.run_id()))
 }
 
 fn address_of(context: &Context, run_id: Option<RunId>) -> Result<String, String> {
@@ -141,26 +173,23 @@ fn note_given_up(context: &Context, notice: &NoticeRow, end: &DeliveryEnd) -> Re
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use trackway_core::Clock as _;
     use trackway_core::name::{Name, NameKind};
     use trackway_ledger::{DeliveryState, RunRow, SubjectKind};
 
     use super::*;
     use crate::testing::{SETTLES, World};
 
-    /// Proves that nothing is done and said about a notice of a run of another home, in a ledger that both share, and
-    /// that one of a run of this home is looked at.
-    #[test]
-    fn a_notice_of_another_home_is_left_to_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let world = World::new(folder.path(), SETTLES);
-        let context = world.context();
-        let here = world.run(&context, "exit 0", "").run_id;
+    fn id(run_id: RunId) -> String {
+        format!("{run_id}:end:1")
+    }
+
+    /// A run of this home and one of another home with the same ledger, each with a notice that waits.
+    fn here_and_elsewhere(world: &World, context: &Context) -> [RunId; 2] {
+        let here = world.run(context, "exit 0", "").run_id;
         let elsewhere = RunId::new(&context.ids);
         let (name, at) = (Name::renamed(NameKind::Run, "theirs"), context.clock.now());
         let run = RunRow::planned(elsewhere, &name, "c", json!({}), at);
         context.ledger_write(|ledger| ledger.insert_run(&run, &[])).unwrap();
-        let id = |run_id: RunId| format!("{run_id}:end:1");
         for run_id in [elsewhere, here] {
             let notice = NoticeRow {
                 notice_id: id(run_id),
@@ -173,16 +202,57 @@ mod tests {
             };
             assert!(context.ledger_write(|ledger| ledger.post_notice(&notice)).unwrap());
         }
-        let delivery = |run_id| {
-            let row = context.ledger_read(|ledger| ledger.delivery_of(&id(run_id))).unwrap().unwrap();
-            (row.state, row.tries)
-        };
+        [here, elsewhere]
+    }
+
+    fn delivery(context: &Context, run_id: RunId) -> (DeliveryState, u32) {
+        let row = context.ledger_read(|ledger| ledger.delivery_of(&id(run_id))).unwrap().unwrap();
+        (row.state, row.tries)
+    }
+
+    /// Proves that nothing is done and said about a notice of a run of another home, in a ledger that both share, and
+    /// that one of a run of this home is looked at.
+    #[test]
+    fn a_notice_of_another_home_is_left_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let [here, elsewhere] = here_and_elsewhere(&world, &context);
         for dry_run in [true, false] {
             let delivered = deliver_due(&context, dry_run).unwrap();
             let waits = format!("the notification (end) of run {here} waits: no webhook is set here");
             assert_eq!(delivered, Delivered { lines: vec![waits], ..Delivered::default() });
-            assert_eq!(delivery(elsewhere), (DeliveryState::Waiting, 0));
+            assert_eq!(delivery(&context, elsewhere), (DeliveryState::Waiting, 0));
         }
+    }
+
+    /// Proves that a notice waits for a bounded time, whichever home it is of and whatever it waits for: then it is given up and
+    /// not sent, with the reason in the history of its run, and nothing is made here of another home.
+    #[test]
+    fn a_notice_does_not_wait_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let runs = here_and_elsewhere(&world, &context);
+        let waiting = context.ledger_read(|ledger| ledger.waiting_notices("", 10)).unwrap();
+        world.advance_days(91);
+        for (dry_run, state) in [(true, DeliveryState::Waiting), (false, DeliveryState::GivenUp)] {
+            let delivered = deliver_due(&context, dry_run).unwrap();
+            assert_eq!((delivered.tried_count, delivered.given_up_count), (0, 2), "{:?}", delivered.lines);
+            for run_id in runs {
+                assert_eq!(delivery(&context, run_id), (state, 0));
+                let events = context.ledger_read(|ledger| ledger.events_of_run(run_id)).unwrap();
+                assert_eq!(events.iter().any(|event| event.message.ends_with(TOO_OLD)), !dry_run);
+            }
+        }
+        // Another tick read them before that.
+        let mut again = Delivered::default();
+        for (notice, _) in &waiting {
+            deliver(&context, notice, 0, false, &mut again).unwrap();
+        }
+        assert_eq!(again, Delivered::default());
+        assert!(!context.home.layout.run(runs[1]).folder().exists());
+        assert_eq!(deliver_due(&context, false).unwrap(), Delivered::default());
     }
 
     /// Proves that a notice that may still arrive is tried again after pauses that double up to an hour, and that one that was refused or

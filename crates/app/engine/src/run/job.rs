@@ -16,6 +16,7 @@ use trackway_formats::runfile::{
     ResourcesSection, canonical_json,
 };
 use trackway_formats::sha256_hex;
+use trackway_formats::shell::quoted;
 use trackway_launch::{ContainerStart, EngineRequest, GpuRequest, Offer, Refusal, Resources};
 use trackway_ledger::RunRow;
 use trackway_redact::Redactor;
@@ -72,6 +73,8 @@ pub struct Job {
     pub queue: Option<QueueName>,
     /// The group of runs that it belongs to.
     pub group: Option<RunGroup>,
+    /// The run file as a person named it, and its text; none of a job that was planned before.
+    file: Option<(String, String)>,
 }
 
 /// `plan.json` in a run's folder.
@@ -234,7 +237,7 @@ impl Job {
         let name = path.to_string_lossy();
         let text = String::from_utf8_lossy(&bytes);
         let file = runfile::parse_bytes(&bytes, &name, patch.changes())
-            .map_err(|errors| AppError::run_file(&errors, &text))?;
+            .map_err(|errors| with_command(path, AppError::run_file(&errors, &text)))?;
         let unsupported = file.unsupported();
         if let Some(first) = unsupported.first() {
             let wanted: Vec<String> = unsupported.iter().map(|part| format!("`{}`", part.what)).collect();
@@ -248,7 +251,8 @@ impl Job {
         }
         let absolute = std::path::absolute(path).map_err(|error| AppError::file("find", path, error))?;
         let base = absolute.parent().unwrap_or(Path::new("/")).to_path_buf();
-        Self::new(file.plan, base, Some(absolute), patch.clone(), redactor)
+        let job = Self::new(file.plan, base, Some(absolute), patch.clone(), redactor)?;
+        Ok(Self { file: Some((name.into_owned(), text.into_owned())), ..job })
     }
 
     /// A plan from somewhere else than a run file.
@@ -265,7 +269,8 @@ impl Job {
         plan.run.tags = redactor.parameters(&plan.run.tags);
         let stored_plan = without_secrets(&plan, redactor)?;
         let config_sha256 = stored_plan.config_sha256();
-        Ok(Self { plan, stored_plan, config_sha256, base, run_file, patch, queue: None, group: None })
+        let (queue, group, file) = (None, None, None);
+        Ok(Self { plan, stored_plan, config_sha256, base, run_file, patch, queue, group, file })
     }
 
     /// The run whose `plan.json` was stored, as it was requested.
@@ -274,7 +279,7 @@ impl Job {
     /// [`ErrorKind::Usage`] when the plan had secrets and cannot be read again from where it came.
     pub fn restore(stored: StoredJob, redactor: &Redactor) -> Result<Self, AppError> {
         let StoredJob { plan, base, run_file, patch, queue, group, config_sha256, has_secrets, .. } = stored;
-        let restored = |job: Self| Self { queue, group, ..job };
+        let restored = |job: Self| Self { queue, group, file: None, ..job };
         if !has_secrets {
             return Self::new(plan, base, run_file, patch, redactor).map(restored);
         }
@@ -350,6 +355,34 @@ impl Job {
         if is_there { Ok(()) } else { Err(no_program(program, &folder)) }
     }
 
+    /// The same of the command of the run file, with the place of what is wrong there.
+    ///
+    /// # Errors
+    /// As [`Self::check_command`].
+    pub fn check_own_command(&self) -> Result<(), AppError> {
+        let key = if self.working_directory().is_dir() { "command" } else { "working_directory" };
+        self.check_command().map_err(|error| self.at_key(&["run", key], error))
+    }
+
+    /// An error about a value of the run file, with the place of that. What a change sets has none in the file.
+    #[must_use]
+    pub fn at_key(&self, keys: &[&str], error: AppError) -> AppError {
+        // A change of a whole table sets what is in it too.
+        let is_changed = self
+            .patch
+            .changes()
+            .iter()
+            .any(|change| change.key.parts().iter().zip(keys).all(|(part, key)| part == key));
+        let place = self.file.as_ref().filter(|_| !is_changed).and_then(|(name, text)| {
+            let (line, column) = runfile::place_of(text, keys)?;
+            Some(format!("{name}:{line}:{column}"))
+        });
+        match place {
+            Some(place) => error.within(place),
+            None => error,
+        }
+    }
+
     /// The folders of the PATH that the script will have.
     pub(super) fn search_path(&self) -> Vec<PathBuf> {
         self.folders_in("PATH")
@@ -361,6 +394,19 @@ impl Job {
         let list = own.or_else(|| std::env::var_os(variable)).unwrap_or_default();
         std::env::split_paths(&list).collect()
     }
+}
+
+/// The mistakes of a file that is a script in place of a run file: with how the script is run.
+fn with_command(path: &Path, error: AppError) -> AppError {
+    let program = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("py") => "python3",
+        Some("sh") => "sh",
+        _ => return error,
+    };
+    let script = quoted(&path.to_string_lossy());
+    error.hint(format!(
+        "a script is run with `trackway run -- {program} {script}`; `trackway init {script}` writes its run file"
+    ))
 }
 
 fn no_program(program: &str, folder: &Path) -> AppError {
@@ -540,6 +586,28 @@ mod tests {
             assert!(refused.to_string().contains("\\xe9") && refused.kind == ErrorKind::Usage, "{refused}");
         }
         read(path("/ä".as_bytes()), None).map(drop).unwrap();
+    }
+
+    /// Proves that a script in place of a run file is answered with how it is run, and that a mistake has its place where the
+    /// file is at fault, and none where a change of it is.
+    #[test]
+    fn a_mistake_has_its_place_and_a_script_its_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
+        let read = |name: &str, text: &str, set: &[String]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let patch = PlanPatch::of_command_line(set).unwrap();
+            Job::read(&RunSource::File { path, patch }, &redactor)
+        };
+        let script = read("train.py", "import sys\n", &[]).unwrap_err();
+        assert!(script.hints.iter().any(|hint| hint.contains("trackway run -- python3 ")), "{script:?}");
+        let file = "[run]\nname = \"x\"\ncommand = [\"no-such-program-here\"]\n";
+        let placed = read("x.toml", file, &[]).unwrap().check_own_command().unwrap_err().to_string();
+        assert!(placed.contains("x.toml:3:11: the command `no-such-program-here`"), "{placed}");
+        let set = [r#"run.command=["nor-this-one"]"#.to_owned()];
+        let changed = read("x.toml", file, &set).unwrap().check_own_command().unwrap_err().to_string();
+        assert!(changed.starts_with("the command `nor-this-one`"), "{changed}");
     }
 
     /// Proves that a command that cannot start is reported before a launch.

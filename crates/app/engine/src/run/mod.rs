@@ -22,7 +22,7 @@ pub(crate) mod trust;
 mod watch;
 
 pub use blocked::{RunTimes, is_document};
-pub use drive::{Rehearsal, drive, is_resumed, refuse_first, refuse_resume, rehearse};
+pub use drive::{Rehearsal, drive, is_resumed, reason_alone, refuse_first, refuse_resume, rehearse};
 pub use job::{Job, RunSource, StoredJob};
 pub(crate) use ladder::judge_rung;
 pub use ladder::rung_now;

@@ -98,9 +98,14 @@ pub(crate) fn joined(events: &[EventRow]) -> Option<(QueueName, Timestamp)> {
 
 /// The event with which the wait of a run began that lasts.
 fn last_joined(events: &[EventRow]) -> Option<&EventRow> {
+    last_of_queue(events).filter(|event| EventKind::QueueJoined.is(&event.kind))
+}
+
+/// The newest event of a run in its queue.
+fn last_of_queue(events: &[EventRow]) -> Option<&EventRow> {
     let kinds = [EventKind::QueueJoined, EventKind::QueuePlaceTaken, EventKind::QueueLeft];
     let of_queue = events.iter().filter(|event| kinds.iter().any(|kind| kind.is(&event.kind)));
-    of_queue.max_by_key(|event| event.at).filter(|event| EventKind::QueueJoined.is(&event.kind))
+    of_queue.max_by_key(|event| event.at)
 }
 
 /// Whether a run waits for all others of its queue, whatever its limit is now.
@@ -212,6 +217,17 @@ impl<'c> Wait<'c> {
         turn.map_err(|error| cannot_wait(self.queue, error))
     }
 
+    /// Whether the history of a run ends with a place in this queue, after which no attempt has ended.
+    fn has_had_place(&self, run_id: RunId) -> Result<bool, AppError> {
+        let events = self.context.ledger_read(|ledger| ledger.events_of_run(run_id))?;
+        let ended_at = self.context.last_attempt_of(run_id)?.and_then(|last| last.ended_at);
+        Ok(last_of_queue(&events).is_some_and(|last| {
+            let is_of_queue = last.field("queue").is_some_and(|queue| queue == self.queue.to_string());
+            let is_after = ended_at.is_none_or(|ended_at| last.at >= ended_at);
+            is_of_queue && is_after && EventKind::QueuePlaceTaken.is(&last.kind)
+        }))
+    }
+
     fn seconds(&self) -> f64 {
         (self.context.clock.monotonic_micros() - self.began_micros) as f64 / 1e6
     }
@@ -287,7 +303,12 @@ impl<'c> Wait<'c> {
         self.context.set_run_state(run_id, RunState::Waiting)
     }
 
+    /// `joined`: whether it came into the line before. A place that it gets at once is a change only where its history
+    /// does not end with such a place: a supervisor that launched nothing left it as it was.
     fn record_place(&self, run_id: RunId, joined: bool) -> Result<(), AppError> {
+        if !joined && self.has_had_place(run_id)? {
+            return Ok(());
+        }
         let seconds = if joined { self.seconds() } else { 0.0 };
         let message = match joined {
             true => format!("got a place in queue {} after {}", self.queue, text::duration(seconds)),
@@ -428,6 +449,25 @@ mod tests {
         let mut kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
         kinds.sort_unstable();
         assert_eq!(kinds, ["queue_joined", "queue_left", "queue_place_taken"]);
+    }
+
+    /// Proves that a place which a run gets at once again, since nothing was launched in it, adds nothing to its history, and
+    /// that one which it waited for does.
+    #[test]
+    fn a_place_is_written_down_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let queue: QueueName = "gpu".parse().unwrap();
+        let run_id = world.begun(&context, "true", "").run.run_id;
+        let wait = Wait::begin(&context, &queue);
+        for (joined, expected) in [(false, 1), (false, 1), (true, 2), (false, 2)] {
+            world.clock.advance_micros(1_000_000);
+            wait.record_place(run_id, joined).unwrap();
+            let events = context.ledger_read(|ledger| ledger.events_of_run(run_id)).unwrap();
+            let places = events.iter().filter(|event| EventKind::QueuePlaceTaken.is(&event.kind));
+            assert_eq!(places.count(), expected, "{events:?}");
+        }
     }
 
     /// Proves that a run which waits gets a place once the setting lets one more run, that every view shows that limit, and

@@ -381,7 +381,12 @@ impl Checkpoints {
     }
 
     fn nothing_committed(&self) -> AppError {
-        AppError::new(ErrorKind::NotFound, format!("{} has no committed checkpoint", self.title()))
+        let message = format!("{} has no committed checkpoint", self.title());
+        let error = AppError::new(ErrorKind::NotFound, message);
+        match self.run.is_some() {
+            true => error.hint(format!("see why with: trackway explain {}", self.subject)),
+            false => error,
+        }
     }
 
     fn no_such_step(&self, step: Step) -> AppError {

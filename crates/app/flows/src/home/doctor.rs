@@ -7,7 +7,7 @@ use std::path::Path;
 use trackway_api::home::doctor::{HomeDiagnosis, HomeFinding, HomeFindingKind, LedgerState};
 use trackway_core::AttemptId;
 use trackway_engine::deferred_seals;
-use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::error::AppError;
 use trackway_engine::home::Home;
 use trackway_engine::ledger_state::{
     REBUILDING_SUFFIX, attempt_folders, open, shown_location, supervisor_hints,
@@ -20,12 +20,9 @@ pub const LISTED_MAX: usize = 100;
 /// Examines a home and its ledger.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] without a home.
+/// [`trackway_engine::error::ErrorKind::NotFound`] without a home; when it cannot be read.
 pub fn examine(home: &Home) -> Result<HomeDiagnosis, AppError> {
-    if !home.folder().is_dir() && !home.has_ledger_elsewhere() {
-        let message = format!("there is no Trackway home at `{}`", home.folder().display());
-        return Err(AppError::new(ErrorKind::NotFound, message).hint("name it with --home or TRACKWAY_HOME"));
-    }
+    home.check_folder()?;
     home.check_ledger_scheme()?;
     let folders = attempt_folders(home);
     let (ledger_state, ledger, why) = open(home, !folders.is_empty());
@@ -48,7 +45,9 @@ pub fn examine(home: &Home) -> Result<HomeDiagnosis, AppError> {
     findings.extend(leftovers(home));
     let healthy = findings.iter().all(|finding| finding.kind == HomeFindingKind::Leftover);
     let hints = match ledger_state {
-        LedgerState::Sound | LedgerState::Unreachable => hints(&findings),
+        LedgerState::Sound => hints(&findings),
+        // It is not made again: its finding, the first one, says what to do.
+        LedgerState::Unreachable => hints(findings.get(1..).unwrap_or_default()),
         // They come first: a ledger is not made again while they have the old one open.
         _ => supervisor_hints(home).into_iter().chain(hints(&findings)).collect(),
     };

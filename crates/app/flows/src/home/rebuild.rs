@@ -11,11 +11,12 @@ use std::sync::Arc;
 use trackway_api::home::doctor::{LedgerState, RebuiltLedger};
 use trackway_core::name::{Name, NameKind};
 use trackway_core::text::counted;
-use trackway_core::{AttemptId, EvaluationId, LaunchKind, RunId, Rung};
+use trackway_core::{AttemptId, EvaluationId, LaunchKind, RunId, Rung, Timestamp};
 use trackway_engine::checkpoints::mirror_run;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::ledger_state::{self, REBUILDING_SUFFIX, attempt_folders, run_folders};
+use trackway_engine::notify::is_too_old;
 use trackway_engine::run::StoredJob;
 use trackway_engine::run_lock::RunLock;
 use trackway_engine::{Context, Dependencies, Request, row_copies};
@@ -40,9 +41,10 @@ const NOT_KNOWN: [&str; 4] = [
 /// Makes the ledger of a home again, or adds what it lacks.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] when the home holds no run; [`ErrorKind::Locked`] while a run has a supervisor and the ledger would be
+/// [`ErrorKind::NotFound`] when the home holds no run; [`ErrorKind::Blocked`] while a run has a supervisor and the ledger would be
 /// replaced; when the ledger's server does not answer.
 pub fn rebuild(home: &Home, dependencies: Dependencies) -> Result<RebuiltLedger, AppError> {
+    home.check_folder()?;
     let runs = run_folders(home);
     if runs.is_empty() {
         let message = format!("`{}` contains no run to rebuild a ledger from", home.folder().display());
@@ -116,6 +118,7 @@ fn fill(
         failed: Vec::new(),
         missing: Vec::new(),
         may_be_sent_again_count: 0,
+        now: dependencies.clock.now(),
     };
     let is_new = filling.ledger.is_empty()?;
     for run_id in runs {
@@ -199,6 +202,7 @@ struct Filling<'a> {
     failed: Vec<String>,
     missing: Vec<String>,
     may_be_sent_again_count: u64,
+    now: Timestamp,
 }
 
 /// What files of a home show of rows of which it keeps no copies.
@@ -256,12 +260,14 @@ impl Filling<'_> {
         self.notices(&about(RowCopyKind::Notice));
     }
 
-    /// A notice that was being sent when its copy was last written may have arrived: it waits again, and is counted.
+    /// A notice that was being sent when its copy was last written may have arrived: it waits again, and is counted unless
+    /// it is too old to be sent.
     fn notices(&mut self, files: &[PathBuf]) {
         for path in files {
             let added_count = self.restore_all(std::slice::from_ref(path));
             let kept = row_copies::read(path).ok().and_then(|rows| rows.notice().ok().flatten());
-            let is_in_doubt = kept.is_some_and(|(_, delivery)| delivery.is_in_doubt());
+            let is_in_doubt = kept
+                .is_some_and(|(notice, delivery)| delivery.is_in_doubt() && !is_too_old(&notice, self.now));
             self.may_be_sent_again_count += u64::from(added_count > 0 && is_in_doubt);
             self.other_count += added_count;
         }
@@ -442,7 +448,7 @@ fn lock_all(home: &Home, runs: &[RunId]) -> Result<Vec<RunLock>, AppError> {
 /// That a supervisor has the ledger open, with all of them and how they are ended.
 fn supervised(home: &Home, run_id: RunId) -> AppError {
     let message = format!("run {run_id} has a supervisor, which has the old ledger open");
-    let error = AppError::new(ErrorKind::Locked, message);
+    let error = AppError::new(ErrorKind::Blocked, message);
     ledger_state::supervisor_hints(home)
         .into_iter()
         .fold(error, AppError::hint)

@@ -2,6 +2,7 @@
 
 use trackway_core::LaunchKind;
 use trackway_engine::Context;
+use trackway_engine::deferred_seals::has_room;
 use trackway_engine::error::AppError;
 use trackway_engine::run::supervision::{SupervisionClaim, is_supervised};
 use trackway_engine::run::{self, has_ended, seal};
@@ -42,7 +43,9 @@ pub fn reconcile(context: &Context) -> Result<Reconciled, AppError> {
     let mut sealed_count = 0;
     for attempt in own.filter_map(|attempt| reconcile_one(context, attempt)) {
         sealed_count += u64::from(matches!(attempt, UnsupervisedAttempt::Sealed(_)));
-        let (UnsupervisedAttempt::Sealed(line) | UnsupervisedAttempt::Running(line)) = attempt;
+        let (UnsupervisedAttempt::Sealed(line)
+        | UnsupervisedAttempt::Running(line)
+        | UnsupervisedAttempt::Unsealed(line)) = attempt;
         lines.push(line);
     }
     let ended = evaluate::close_lost_evaluations(context, &running);
@@ -55,6 +58,8 @@ pub fn reconcile(context: &Context) -> Result<Reconciled, AppError> {
 enum UnsupervisedAttempt {
     Sealed(String),
     Running(String),
+    /// There is no room for its receipt.
+    Unsealed(String),
 }
 
 fn is_of_this_home(context: &Context, attempt: &AttemptRow) -> bool {
@@ -111,7 +116,17 @@ pub(crate) fn seal_ended(context: &Context, locks: &[RunLock]) -> Result<usize, 
 fn reconcile_one(context: &Context, attempt: &AttemptRow) -> Option<UnsupervisedAttempt> {
     // A home on another machine's disk: the run's folder is there, but its processes cannot be seen from here.
     let lock = RunLock::try_take(&context.home.layout.run(attempt.run_id)).ok().flatten()?;
-    context.try_to_seal(&attempt.attempt_id.to_string(), || seal_if_ended(context, attempt, lock))
+    let mut unsealed = None;
+    let sealed = context.try_to_seal(&attempt.attempt_id.to_string(), || {
+        // What passes is tried again by the next command, and nothing is to be done about it.
+        seal_if_ended(context, attempt, lock)
+            .inspect_err(|error| unsealed = (!error.kind.is_passing()).then(|| error.to_string()))
+    });
+    // What is shown of it is then what the ledger had before.
+    let unsealed = unsealed.filter(|_| !has_room(&context.home));
+    sealed.or(unsealed.map(|why| {
+        UnsupervisedAttempt::Unsealed(format!("attempt {} could not be sealed: {why}", attempt.attempt_id))
+    }))
 }
 
 fn seal_if_ended(

@@ -5,6 +5,7 @@ use trackway_core::{AttemptId, CheckpointState, LaunchKind};
 use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::run::seal::not_kept_of;
 use trackway_formats::EventKind;
 use trackway_formats::record::{is_internal_metric, is_machine_metric};
 use trackway_launch::shim::steps_are;
@@ -54,6 +55,10 @@ fn shown_by(
     Ok(RunShown {
         is_completed: run.state == RunState::Completed,
         metrics,
+        not_kept: outcome.attempts.last().and_then(|last| {
+            let of_last = events.iter().filter(|event| event.attempt_id == Some(last.attempt_id));
+            not_kept_of(of_last)
+        }),
         checkpoint_count: checkpoints.iter().filter(|row| is_kept(row.state)).count() as u64,
         resume_step: run.last_committed_step,
         unsafe_step: checkpoints

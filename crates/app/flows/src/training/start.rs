@@ -24,7 +24,10 @@ pub(crate) fn read_start(
 ) -> Result<Start, AppError> {
     let mut start = read(context, source, retry_data_error, reporter)?;
     let named = start.job.plan.run.start_from.clone();
-    start.start_from = named.map(|named| chosen(context, &named)).transpose()?;
+    start.start_from = named
+        .map(|named| chosen(context, &named))
+        .transpose()
+        .map_err(|error| start.job.at_key(&["run", "start_from"], error))?;
     Ok(start)
 }
 

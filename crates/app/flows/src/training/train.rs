@@ -143,12 +143,12 @@ fn run_in_queue(
     launch_checked(context, prepared, report, (selection, injection), reporter)
 }
 
-/// The error of a launch from a queue, with how the run waits again once what refused it is repaired.
+/// The error of a launch from a queue, with how the run waits again once what refused it is repaired, or has passed.
 fn with_resume(run_id: RunId, error: AppError) -> AppError {
-    let says_so = error.hints.iter().any(|hint| hint.contains("trackway resume"));
-    match says_so || error.kind.is_passing() {
+    let when = if error.kind.is_passing() { "to try again" } else { "when that is repaired" };
+    match error.hints.iter().any(|hint| hint.contains("trackway resume")) {
         true => error,
-        false => error.hint(format!("when that is repaired: trackway resume {run_id}")),
+        false => error.hint(format!("{when}: trackway resume {run_id}")),
     }
 }
 

@@ -135,7 +135,8 @@ pub(super) fn cost(
 }
 
 /// How long an attempt that has not ended runs so far.
-pub(crate) fn running_seconds(context: &Context, attempt: &AttemptRow) -> Option<f64> {
+#[must_use]
+pub fn running_seconds(context: &Context, attempt: &AttemptRow) -> Option<f64> {
     let started = attempt.started_at.filter(|_| attempt.ended_at.is_none())?;
     Some(context.clock.now().seconds_since(started).max(0.0))
 }

@@ -14,7 +14,7 @@ use trackway_engine::good_runs::good_runs;
 use trackway_engine::json_file::read_if_sound;
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::queue::{Waiting, waiting};
-use trackway_engine::run::{StoredJob, refused_by_budget};
+use trackway_engine::run::{StoredJob, reason_alone, refused_by_budget};
 use trackway_engine::stored::stored_plan;
 use trackway_flows::checkpoints::Checkpoints;
 use trackway_flows::evaluation::evaluate;
@@ -31,6 +31,7 @@ use super::cards::{data_card, health_card, since_last_good};
 use super::next::{self, NextFacts, RefusedLaunch};
 use super::signs::{SignEvidence, signs};
 use super::termination::advised_reason;
+use super::unended::Unended;
 use super::way_back::way_back_action;
 use super::{no_checkpoint, ranks, save_requests, suspects, warnings};
 use crate::parameters::parameters_of;
@@ -156,6 +157,7 @@ fn next_facts(
         refused: refused_launch(attempt, events).filter(|_| !is_followed),
         committed_step,
         last_step: attempt.last_step,
+        unended: Unended::of(context, attempt)?,
         asks_to_save: save_requests::save_requests(attempt.attempt_id, events).is_some(),
         signs: seen.signs,
         data_path: plan.as_ref().and_then(|plan| data_path(run, plan)),
@@ -287,7 +289,7 @@ pub(super) fn newest_refusal(events: &[EventRow]) -> Option<(Timestamp, RefusedL
     let refusals = events.iter().filter(|event| EventKind::LaunchRefused.is(&event.kind));
     let event = refusals.max_by_key(|event| event.at)?;
     let repair = event.field("next").unwrap_or_default().to_owned();
-    Some((event.at, RefusedLaunch { why: event.message.clone(), repair }))
+    Some((event.at, RefusedLaunch { why: reason_alone(&event.message).to_owned(), repair }))
 }
 
 /// Whether the checkpoint of a step has a completed evaluation.

@@ -15,6 +15,7 @@ mod signs;
 mod suspects;
 mod termination;
 mod timeline;
+mod unended;
 mod unlaunched;
 mod warnings;
 mod way_back;
@@ -39,14 +40,16 @@ use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{AttemptRow, AttemptState, RunOrAttempt, RunRow};
 
 use self::attempts::{attempt_line, parent_diffs};
-pub(crate) use self::cards::running_seconds;
+pub use self::cards::running_seconds;
 use self::cards::{
     artifacts, attempt_card, cost, last_lines, placement, proof_card, retry_line, run_card, tags,
 };
 use self::evidence::{PageEvidence, Rows, no_checkpoint_why};
 use self::machine::machine_card;
+use self::short::ShortFacts;
 use self::signs::with_evidence;
 pub(crate) use self::termination::termination;
+use self::unended::Unended;
 use self::unlaunched::page_without_attempt;
 use crate::curves::curves_of;
 use crate::logs::{LogSelection, visit_lines};
@@ -62,7 +65,8 @@ pub fn explain(context: &Context, subject: RunOrAttempt) -> Result<Explanation, 
         RunOrAttempt::Run(run) => match context.attempts_of_kind(run.run_id, run.kind)?.pop() {
             Some(attempt) => (*run, attempt),
             None => {
-                return page_without_attempt(context, &run).map(|page| short::with_short(page, &[], None));
+                return page_without_attempt(context, &run)
+                    .map(|page| short::with_short(page, &ShortFacts::default()));
             }
         },
     };
@@ -154,7 +158,8 @@ fn arranged(
         attempts: lines,
         rungs: context.rungs_of(run.run_id)?,
     };
-    Ok(short::with_short(page, &facts.warnings, steps))
+    let unended = facts.unended.as_ref().map(Unended::sentence);
+    Ok(short::with_short(page, &ShortFacts { warnings: &facts.warnings, steps, unended }))
 }
 
 /// What was left out between the script of an attempt and its log and record; none before that is known, at its end.

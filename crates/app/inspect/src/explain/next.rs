@@ -9,6 +9,8 @@ use trackway_ledger::RunState;
 use trackway_rules::health::advice;
 use trackway_rules::{Line, Need, RankedLine, Sign, before_resume, next_actions, option_to_continue, ranked};
 
+pub use super::unended::Unended;
+
 /// Findings about which advice is given.
 const DOUBTS_MAX: usize = 2;
 /// A failure after more steps is not met in a rehearsal, which makes a few.
@@ -49,6 +51,8 @@ pub struct NextFacts {
     pub committed_step: Option<Step>,
     /// The last step that it reported.
     pub last_step: Option<Step>,
+    /// What is known of it by now, where it has no receipt.
+    pub unended: Option<Unended>,
     /// Whether its script asks Trackway whether to save: then a stop waits for a checkpoint.
     pub asks_to_save: bool,
     /// What speaks for one cause or another, with what was seen.
@@ -108,18 +112,7 @@ pub(super) fn continues_from(committed: Option<Step>, standing: &CheckpointStand
 #[must_use]
 pub fn next(facts: &NextFacts) -> Vec<String> {
     let NextFacts { run_id, attempt_id, kind, .. } = *facts;
-    let Some(reason) = facts.reason else {
-        return match facts.state {
-            RunState::Running => vec![
-                format!("follow it: trackway watch {run_id}"),
-                match facts.asks_to_save {
-                    true => format!("end it after a checkpoint: trackway stop {run_id}"),
-                    false => format!("end it: trackway stop {run_id}"),
-                },
-            ],
-            _ => vec![format!("see how it ended: trackway explain {run_id}")],
-        };
-    };
+    let Some(reason) = facts.reason else { return while_it_runs(facts) };
     let refused = refused(facts, reason);
     let is_refused = !refused.is_empty();
     let mut actions = refused;
@@ -172,6 +165,28 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
     match instead {
         Some(instead) => without_resume(actions, facts, reason, instead),
         None => actions,
+    }
+}
+
+/// The same of an attempt that has not ended.
+fn while_it_runs(facts: &NextFacts) -> Vec<String> {
+    let run_id = facts.run_id;
+    let is_refused = facts.needs_full_command || facts.instead_of_resume.is_some();
+    let may = may_resume(facts.kind, facts.state, None) && !is_refused;
+    match (facts.state, &facts.unended) {
+        (RunState::Running, Some(unended)) => unended.actions(run_id, facts.asks_to_save, may),
+        (RunState::Planned | RunState::Waiting, _) => {
+            let [first, end] = while_it_waits(run_id, facts.is_unsupervised);
+            let first = match facts.is_unsupervised && !may {
+                false => Some(first),
+                true if facts.needs_full_command => Some(AGAIN.to_owned()),
+                true => facts.instead_of_resume.clone(),
+            };
+            // Of one that is planned nothing lives yet that a stop would end.
+            let end = (facts.state == RunState::Waiting).then_some(end);
+            first.into_iter().chain(end).collect()
+        }
+        _ => vec![format!("see how it ended: trackway explain {run_id}")],
     }
 }
 
@@ -258,8 +273,10 @@ pub(super) fn refused_actions(
         repair if repair.contains("trackway resume") => repair.to_owned(),
         repair => format!("{repair}; {resume}"),
     };
-    let why = format!("{what} was not launched: {}", why.strip_prefix("not launched: ").unwrap_or(why));
-    [why, then].into_iter().filter(|action| !action.is_empty()).collect()
+    [format!("{what} was not launched: {why}"), then]
+        .into_iter()
+        .filter(|action| !action.is_empty())
+        .collect()
 }
 
 /// What to do about a training that ended well and whose health is suspect or broken: its findings come before anything else.
@@ -334,7 +351,10 @@ fn resume(facts: &NextFacts, reason: TerminationReason) -> Option<String> {
                 "{first}to continue from the checkpoint of step {step}{condition}: trackway resume {run_id}"
             ))
         }
-        (None, _) if is_of_data => Some(format!("{first}to launch it again: trackway resume {run_id}")),
+        // Nothing else continues what a person stopped.
+        (None, _) if is_of_data || facts.state == RunState::Stopped => {
+            Some(format!("{first}to launch it again: trackway resume {run_id}"))
+        }
         (None, _) => None,
     }
 }
@@ -364,6 +384,10 @@ pub fn commands(action: &str) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use trackway_formats::EventKind;
+    use trackway_ledger::{AttemptState, EventRow};
+
+    use super::super::evidence::newest_refusal;
     use super::*;
 
     fn facts(reason: TerminationReason) -> NextFacts {
@@ -380,6 +404,7 @@ mod tests {
             refused: None,
             committed_step: Some(40),
             last_step: Some(49),
+            unended: None,
             asks_to_save: false,
             signs: Vec::new(),
             data_path: Some("d.csv".into()),
@@ -478,14 +503,15 @@ mod tests {
         assert!(!done.iter().any(|action| action.contains(instead)), "{done:?}");
     }
 
-    /// Proves that a refusal which says itself that nothing was launched is said once, and that no resume is proposed
-    /// where none is possible.
+    /// Proves that a refusal is said once, also one of an earlier version whose text says itself that nothing was launched,
+    /// and that no resume is proposed where none is possible.
     #[test]
     fn not_launched_is_said_once() {
         let run_id = facts(TerminationReason::CodeError).run_id;
         let resume = format!("to resume it: trackway resume {run_id}");
         for why in ["not launched: no data", "no data"] {
-            let refused = RefusedLaunch { why: why.into(), repair: String::new() };
+            let event = EventRow::of_run(run_id, EventKind::LaunchRefused, run_id.created_at(), why.into());
+            let (_, refused) = newest_refusal(&[event]).unwrap();
             let actions = |may_resume| refused_actions("it", &refused, run_id, may_resume);
             assert_eq!(actions(true), ["it was not launched: no data", resume.as_str()]);
             assert_eq!(actions(false), ["it was not launched: no data"]);
@@ -573,10 +599,19 @@ mod tests {
         assert!(!says(&NextFacts { committed_step: None, ..diverged }, "checkpoint"));
         let late = NextFacts { committed_step: None, ..facts(TerminationReason::Timeout) };
         assert!(says(&late, "raise the time limit") && !says(&late, "resume"));
+        let stopped = NextFacts { state: RunState::Stopped, ..late.clone() };
+        assert!(says(&stopped, "to launch it again: trackway resume"));
         let of_data = facts(TerminationReason::DataError);
         assert!(says(&of_data, "`trackway data check d.csv`"));
         assert!(!says(&NextFacts { data_path: None, ..of_data }, "trackway data check"));
-        let running = NextFacts { state: RunState::Running, reason: None, ..facts(TerminationReason::Hang) };
+        let unended = Some(Unended {
+            state: AttemptState::Running,
+            set_aside: None,
+            ending: None,
+            is_supervised: true,
+        });
+        let hung = facts(TerminationReason::Hang);
+        let running = NextFacts { state: RunState::Running, reason: None, unended, ..hung };
         assert!(!says(&running, "after a checkpoint") && says(&running, "end it: trackway stop"));
         assert!(says(
             &NextFacts { asks_to_save: true, ..running },

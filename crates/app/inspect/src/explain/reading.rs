@@ -36,15 +36,13 @@ fn note(attempt: &AttemptRow, event: &EventRow) -> Option<ReadNote> {
         return None;
     };
     let count = count.unwrap_or(1);
-    let message = match kind {
-        ReadNoteKind::DroppedFrames => {
-            let why = event.field("why").unwrap_or_default();
-            format!("{} of the flight record were not written: {why}", counted(count, "frame"))
-        }
-        ReadNoteKind::NotImported | ReadNoteKind::ChangedImport if count > 1 => {
-            format!("{} ({count})", event.message)
-        }
-        _ => event.message.clone(),
+    let message = if is(EventKind::FramesDropped) {
+        let why = event.field("why").unwrap_or_default();
+        format!("{} of the flight record were not written: {why}", counted(count, "frame"))
+    } else if matches!(kind, ReadNoteKind::NotImported | ReadNoteKind::ChangedImport) && count > 1 {
+        format!("{} ({count})", event.message)
+    } else {
+        event.message.clone()
     };
     let file = event.field("path").filter(|path| !path.is_empty()).map(str::to_owned);
     Some(ReadNote { kind, message, count, file, row: number("line"), column: None })
@@ -118,6 +116,8 @@ mod tests {
             event(EventKind::OutputLost, "4096 bytes of output could not be stored", json!({})),
             event(EventKind::ImportSkipped, "mlflow.db: `value` is NULL", import),
             event(EventKind::FramesDropped, "", json!({ "count": "5", "why": "the disk is full" })),
+            event(EventKind::OutputLeftOut, "3 frames", json!({ "kind": "dropped_frames", "count": "3" })),
+            event(EventKind::OutputLeftOut, "2 values", json!({ "kind": "lost_values", "count": "2" })),
             event(EventKind::MetricNamesFull, "", full("12")),
             event(EventKind::CheckpointCommitted, "", json!({ "count": "5" })),
             other,
@@ -132,6 +132,8 @@ mod tests {
                 ("lost_output", 4096, "4096 bytes of output could not be stored"),
                 ("not_imported", 2, "mlflow.db: `value` is NULL (2)"),
                 ("dropped_frames", 5, "5 frames of the flight record were not written: the disk is full"),
+                ("dropped_frames", 3, "3 frames"),
+                ("lost_values", 2, "2 values"),
                 (
                     "surplus_names",
                     12,

@@ -32,14 +32,25 @@ const HIDES: [&str; 2] = ["while handling ", "because of "];
 /// How a run that has ended is continued.
 const RESUME: &str = "trackway resume ";
 
-/// The page with its short form. `steps`: what its steps are, such as epochs.
-pub(super) fn with_short(page: Explanation, warnings: &[String], steps: Option<&str>) -> Explanation {
-    let short = short(&page, warnings, steps);
+/// What the short form says that is not on the page.
+#[derive(Default)]
+pub(super) struct ShortFacts<'a> {
+    pub warnings: &'a [String],
+    /// What its steps are, such as epochs.
+    pub steps: Option<&'a str>,
+    /// What is known of an attempt that has not ended.
+    pub unended: Option<String>,
+}
+
+/// The page with its short form.
+pub(super) fn with_short(page: Explanation, facts: &ShortFacts<'_>) -> Explanation {
+    let short = short(&page, facts);
     Explanation { short, ..page }
 }
 
-fn short(page: &Explanation, warnings: &[String], steps: Option<&str>) -> Vec<ShortLine> {
-    let mut lines = vec![line("run", &run(page, steps)), line("cause", &cause(page))];
+fn short(page: &Explanation, facts: &ShortFacts<'_>) -> Vec<ShortLine> {
+    let ShortFacts { warnings, steps, unended } = facts;
+    let mut lines = vec![line("run", &run(page, *steps)), line("cause", &cause(page, unended.as_deref()))];
     let evidence = match &page.termination {
         Some(termination) => evidence(termination),
         None if page.attempt.is_none() => forbade(&page.preflight),
@@ -145,12 +156,12 @@ fn next(actions: &[String]) -> Vec<&str> {
     first.chain(last).map(String::as_str).collect()
 }
 
-fn cause(page: &Explanation) -> String {
+fn cause(page: &Explanation, unended: Option<&str>) -> String {
     let Some(termination) = &page.termination else {
         let blocking: Vec<&str> =
             page.preflight.iter().filter(|check| check.blocks).map(|check| check.name.as_str()).collect();
         return match (page.attempt.is_some(), blocking.is_empty()) {
-            (true, _) => "it has not ended".into(),
+            (true, _) => unended.unwrap_or("it has not ended").to_owned(),
             (false, true) if page.run.state == RunState::Stopped => {
                 "it was never launched: it was stopped before".into()
             }
@@ -259,7 +270,8 @@ fn cost(page: &Explanation) -> String {
             false => "none so far: nothing was launched".into(),
         };
     }
-    let mut parts = vec![duration(cost.run_wall_seconds)];
+    let so_far = if cost.running_seconds.is_some() { " so far" } else { "" };
+    let mut parts = vec![format!("{}{so_far}", duration(cost.run_wall_seconds))];
     if cost.run_gpu_seconds > 0.0 {
         parts.push(format!("{:.2} GPU hours", cost.run_gpu_seconds / 3600.0));
     }

@@ -20,6 +20,6 @@ pub use fields::Fields;
 #[cfg(test)]
 pub(crate) use layout::HEADER_BYTES;
 pub use layout::{FRAME_OVERHEAD_BYTES, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, RESYNC_MARK};
-pub use reader::{Damage, DamageKind, Found, FrameReader, Tail, WholeFrame};
+pub use reader::{Damage, DamageKind, FrameOrDamage, FrameReader, Tail, WholeFrame};
 pub(crate) use writer::cut;
 pub use writer::{FrameWriter, Payload};

@@ -46,7 +46,7 @@ pub struct Damage {
 
 /// What a reader finds next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found<'a> {
+pub enum FrameOrDamage<'a> {
     Frame(WholeFrame<'a>),
     /// Something that is none.
     Damage(Damage),
@@ -143,7 +143,7 @@ impl FrameReader {
 
     /// The next frame or piece of damage, or `None` when more bytes are needed (or, after [`FrameReader::finish`], when
     /// there is nothing left).
-    pub fn next_found(&mut self) -> Option<Found<'_>> {
+    pub fn next_found(&mut self) -> Option<FrameOrDamage<'_>> {
         if !self.magic_passed && !self.pass_magic() {
             return None;
         }
@@ -151,9 +151,9 @@ impl FrameReader {
             match look(self.rest()) {
                 Attempt::Whole { frame_type, sequence, payload_bytes } => {
                     if let Some(damage) = self.end_of_damage(DamageKind::Torn) {
-                        return Some(Found::Damage(damage));
+                        return Some(FrameOrDamage::Damage(damage));
                     }
-                    return Some(Found::Frame(self.take_frame(frame_type, sequence, payload_bytes)));
+                    return Some(FrameOrDamage::Frame(self.take_frame(frame_type, sequence, payload_bytes)));
                 }
                 Attempt::Incomplete if !self.finished => return None,
                 Attempt::Incomplete | Attempt::Broken => {
@@ -163,7 +163,7 @@ impl FrameReader {
                 }
             }
             if self.finished && self.rest().is_empty() {
-                return self.end_of_damage(DamageKind::TornTail).map(Found::Damage);
+                return self.end_of_damage(DamageKind::TornTail).map(FrameOrDamage::Damage);
             }
         }
     }

@@ -34,10 +34,10 @@ fn contents(bytes: &[u8], piece_bytes: usize) -> Contents {
     let mut drain = |reader: &mut FrameReader| {
         while let Some(found) = reader.next_found() {
             match found {
-                Found::Frame(whole) => {
+                FrameOrDamage::Frame(whole) => {
                     frames.push((whole.offset, whole.sequence, whole.frame_type, whole.payload.to_vec()));
                 }
-                Found::Damage(found) => damage.push(found),
+                FrameOrDamage::Damage(found) => damage.push(found),
             }
         }
     };

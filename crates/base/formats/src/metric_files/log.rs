@@ -144,7 +144,7 @@ impl LogReader {
 }
 
 fn point_of(metrics: &PrintedMetrics) -> Point {
-    Point { step: metrics.step.try_into().unwrap_or(i64::MAX), values: metrics.values.clone() }
+    Point { step: metrics.step, values: metrics.values.clone() }
 }
 
 /// What the steps of a log are whose object has these fields; none without a step or a measure.

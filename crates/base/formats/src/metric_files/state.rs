@@ -15,7 +15,7 @@ pub fn read_state(text: &str) -> Option<Vec<Point>> {
     let point = |entry| {
         let Value::Object(fields) = entry else { return None };
         let (step, values) = printed::step_and_numbers(fields);
-        let step = step?.try_into().ok()?;
+        let step = step?;
         (!values.is_empty()).then_some(Point { step, values })
     };
     Some(entries.into_iter().filter_map(point).collect())

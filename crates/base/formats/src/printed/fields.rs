@@ -1,6 +1,7 @@
 //! What the readers of files of metrics take from here: names and JSON objects are read as those that are printed are.
 
 use serde_json::{Map, Value};
+use trackway_core::MetricStep;
 
 use super::lexical::names::{self, Meaning};
 use super::objects;
@@ -26,7 +27,8 @@ pub(crate) fn json_fields(text: &str) -> Option<Map<String, Value>> {
 }
 
 /// The step that such fields have, and their numbers.
-pub(crate) fn step_and_numbers(fields: Map<String, Value>) -> (Option<u64>, Vec<(String, f64)>) {
+pub(crate) fn step_and_numbers(fields: Map<String, Value>) -> (Option<MetricStep>, Vec<(String, f64)>) {
     let named = objects::numbers_of(fields);
-    (named.step, named.values)
+    let step = named.step.map(|step| step.try_into().unwrap_or(MetricStep::MAX));
+    (step.or(named.early_step), named.values)
 }

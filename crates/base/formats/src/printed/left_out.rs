@@ -3,15 +3,16 @@
 use trackway_core::closed_list;
 use trackway_core::text::counted;
 
+use super::objects::PARTS_MAX;
 use super::settings::{SETTING_BYTES_MAX, SETTINGS_MAX};
-use super::{LINE_BYTES_MAX, NAME_BYTES_MAX, Printed, VALUES_MAX};
+use super::{LINE_BYTES_MAX, NAME_BYTES_MAX, OBJECT_LINES_MAX, Printed, VALUES_MAX};
 
 closed_list!(
     /// What was left out of an output.
     LeftOutKind, "kind of what is left out of an output", {
-        /// Lines that are too long were not searched for values.
+        /// Lines that are too long, and objects over too many, were not searched for values.
         LongLines = "long_lines",
-        /// Values beyond those that one line gives, or with names that are too long, were not recorded.
+        /// Values beyond those that one line gives, with names that are too long or nested too deep, were not recorded.
         SurplusValues = "surplus_values",
         /// Values whose comma may be one of decimals or of thousands were not recorded.
         UnclearCommas = "unclear_commas",
@@ -21,7 +22,7 @@ closed_list!(
         SurplusSettings = "surplus_settings",
         /// Values that look like secrets, or whose names do, were not recorded.
         SecretValues = "secret_values",
-        /// Parts of the record of what was printed could not be written, and no record says so.
+        /// Parts of the flight record could not be written, and no record says so.
         DroppedFrames = "dropped_frames",
         /// States of lines that the script drew over in a terminal are not in the log.
         DrawnOver = "drawn_over",
@@ -51,16 +52,17 @@ impl LeftOut {
         let are = if self.count == 1 { "is" } else { "are" };
         let said = match self.kind {
             LeftOutKind::LongLines => format!(
-                "{} {are} longer than {} KiB and {were} not searched for values",
+                "{} {are} longer than {} KiB, or an object over more than {OBJECT_LINES_MAX} lines, and {were} not searched for values",
                 counted("line"),
                 LINE_BYTES_MAX >> 10
             ),
             LeftOutKind::SurplusValues => format!(
-                "{} {were} not recorded: a line gives at most {VALUES_MAX}, with names of at most {NAME_BYTES_MAX} bytes",
+                "{} {were} not recorded: a line gives at most {VALUES_MAX}, with names of at most {NAME_BYTES_MAX} bytes and \
+                 {PARTS_MAX} parts of nested objects",
                 counted("value")
             ),
             LeftOutKind::UnclearCommas => format!(
-                "{} {were} not recorded: nothing shows whether a comma as in `1,234` is one of decimals or of thousands",
+                "{} {were} not recorded: nothing shows whether a comma as in `1,234` or `1.234,5` is one of decimals or of thousands",
                 counted("value")
             ),
             LeftOutKind::UnreadRows => format!(
@@ -78,8 +80,8 @@ impl LeftOut {
             }
             LeftOutKind::DroppedFrames => {
                 format!(
-                    "{} of the printed values' record {were} not written: the disk took nothing more",
-                    counted("part")
+                    "{} of the flight record {were} not written: the disk took nothing more",
+                    counted("frame")
                 )
             }
             LeftOutKind::DrawnOver => format!(

@@ -89,7 +89,19 @@ impl Lines {
 
 /// What is to be read of a line: its text, trimmed; nothing if it cannot have a metric or a setting.
 pub(super) fn readable(line: &[u8]) -> Option<Cow<'_, str>> {
-    is_worth_reading(line).then(|| plain_text(line)).filter(|plain| !plain.is_empty())
+    let plain = is_worth_reading(line).then(|| plain_text(line)).filter(|plain| !plain.is_empty())?;
+    Some(if line.first() == Some(&b'{') { without_comma(plain) } else { plain })
+}
+
+/// An object in a line without the comma behind it, which is between those of a list.
+fn without_comma(object: Cow<'_, str>) -> Cow<'_, str> {
+    match object {
+        Cow::Borrowed(object) => Cow::Borrowed(object.strip_suffix(',').unwrap_or(object)),
+        Cow::Owned(mut object) => {
+            object.truncate(object.trim_end_matches(',').len());
+            Cow::Owned(object)
+        }
+    }
 }
 
 /// The text of a line, trimmed, without what only steers a terminal.
@@ -140,7 +152,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Whether a line is one of them: it is indented, or its name fills the room before the colon, `throughput/tokens_per_second: 512`.
-    pub fn goes_on(&mut self, line: &[u8]) -> bool {
+    pub fn has(&mut self, line: &[u8]) -> bool {
         // The last row may have one pair.
         let pairs = pairs_in(line);
         self.has_pairs = pairs > 1 || (pairs == 1 && self.has_pairs);

@@ -1,8 +1,9 @@
 //! JSON objects, one per line, and what counts of an object's fields.
 
 use serde_json::{Map, Value};
+use trackway_core::MetricStep;
 
-use super::lexical::named::Named;
+use super::lexical::named::LineValues;
 use super::lexical::named_value::with_named_value;
 use super::lexical::names;
 use super::lexical::part_name::PartName;
@@ -26,6 +27,10 @@ const MESSAGE_FIELDS: [&str; 3] = ["message", "msg", "event"];
 const PART_FIELDS: [&str; 8] = ["mode", "phase", "split", "stage", "subset", "set", "type", "_type"];
 /// Words for a count of a part of the data, in such a field.
 const OF_COUNTS: [&str; 4] = ["epoch", "iter", "step", "batch"];
+/// The name of a value has so many parts of nested objects at most: `eval/acc/mean` has three.
+pub(super) const PARTS_MAX: usize = 6;
+/// What the names of objects in Loguru's about a line begin with: nothing in them is measured.
+const OF_LOGURU: &str = "record/";
 /// The field that names the epoch; it is a metric as well.
 const EPOCH_FIELD: &str = "epoch";
 
@@ -35,8 +40,8 @@ pub(super) fn is_step(name: &str) -> bool {
 }
 
 /// The numbers of a line that is a JSON object; `None` when it is none or holds none.
-pub(super) fn read_object(line: &str) -> Option<Named> {
-    Some(numbers_of(fields_of(line)?)).filter(Named::has_values)
+pub(super) fn read_object(line: &str) -> Option<LineValues> {
+    Some(numbers_of(fields_of(line)?)).filter(LineValues::has_values)
 }
 
 /// The text that a logger writes into an object: `{"level": "INFO", "message": "step 20 loss 0.05"}`. Loguru has it in `record`.
@@ -54,29 +59,26 @@ pub(super) fn fields_of(text: &str) -> Option<Map<String, Value>> {
 }
 
 /// The numbers among an object's fields, nested ones with a slash, with the step that names it best.
-pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
+pub(super) fn numbers_of(fields: Map<String, Value>) -> LineValues {
     let fields = with_named_value(fields);
     let step_field = STEP_FIELDS.iter().copied().find(|name| step_of(&fields, name).is_some());
     let (mut values, mut surplus) = (Vec::new(), 0);
     for (name, value) in &fields {
-        match value {
-            Value::Object(inner) => {
-                for (part, value) in inner {
-                    surplus += push_number(&format!("{name}/{part}"), value, &mut values);
-                }
-            }
-            _ if Some(name.as_str()) == step_field || (name == "step" && step_field.is_some()) => {}
-            _ => surplus += push_number(name, value, &mut values),
+        if Some(name.as_str()) != step_field && (name != "step" || step_field.is_none()) {
+            surplus += push_nested(name, value, 1, &mut values);
         }
     }
-    let step = step_field.and_then(|name| step_of(&fields, name));
+    let counted = |name: &str| step_of(&fields, name)?.try_into().ok();
+    let early = |name: &str| step_of(&fields, name).filter(|step| *step < 0);
+    let step: Option<u64> = step_field.and_then(counted);
     let counts_training = step_field.is_some_and(|name| OF_TRAINING.contains(&name));
     let part_of_epoch = fields.get(EPOCH_FIELD).and_then(Value::as_f64).filter(|epoch| is_part(*epoch));
     let epoch_of_all = count_of(&fields, EPOCH_FIELD);
-    let epoch = step_of(&fields, EPOCH_FIELD).or(epoch_of_all.map(|(epoch, _)| epoch));
+    let epoch = counted(EPOCH_FIELD).or(epoch_of_all.map(|(epoch, _)| epoch));
     let count = STEP_FIELDS.iter().find_map(|name| count_of(&fields, name)).filter(|_| step.is_none());
-    let mut named = Named {
+    let mut named = LineValues {
         step,
+        early_step: step_field.and_then(early).or_else(|| early(EPOCH_FIELD)),
         counts_training,
         epoch: epoch.filter(|_| part_of_epoch.is_none()),
         epoch_counted_from_one: epoch_of_all.is_some(),
@@ -85,7 +87,7 @@ pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
         part_of_epoch,
         values,
         surplus,
-        ..Named::default()
+        ..LineValues::default()
     };
     if let Some(part) = PART_FIELDS.iter().find_map(|name| part_in(fields.get(*name)?.as_str()?)) {
         take_part(&mut named, &part);
@@ -95,7 +97,7 @@ pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
 
 /// Names the numbers of a dict whose names are numbers, as of classes, by the measure right before it:
 /// `accuracy: {0: 0.5, 1: 0.75}`. Without one they are none of the training: `atomic energies: {1: -13.5}`.
-pub(super) fn name_classes(named: &mut Named, before: &str) {
+pub(super) fn name_classes(named: &mut LineValues, before: &str) {
     let is_number = |(name, _): &(String, f64)| name.bytes().all(|byte| byte.is_ascii_digit());
     if !named.values.iter().all(is_number) {
         return;
@@ -129,16 +131,16 @@ fn part_in(text: &str) -> Option<String> {
 }
 
 /// Gives the numbers of an object the prefix of the part of the data that they are of; the epoch is the script's.
-pub(super) fn take_part(named: &mut Named, part: &str) {
+pub(super) fn take_part(named: &mut LineValues, part: &str) {
     rename(named, |name| names::prefixed(part, name));
 }
 
 /// The same of the part that a title names.
-pub(super) fn take_titled(named: &mut Named, part: PartName) {
+pub(super) fn take_titled(named: &mut LineValues, part: PartName) {
     rename(named, |name| part.name_of(name));
 }
 
-fn rename(named: &mut Named, renamed: impl Fn(&str) -> String) {
+fn rename(named: &mut LineValues, renamed: impl Fn(&str) -> String) {
     (named.position, named.total) = (None, None);
     for (name, _) in named.values.iter_mut().filter(|(name, _)| name != EPOCH_FIELD) {
         *name = renamed(name);
@@ -147,7 +149,7 @@ fn rename(named: &mut Named, renamed: impl Fn(&str) -> String) {
 
 /// Whether the numbers are parameters of a pipeline or an estimator and nothing that was measured:
 /// `{'clf__C': 1, 'clf__max_iter': 500}`, `{'C': 10, 'gamma': 0.1}`.
-fn is_of_estimator(named: &Named) -> bool {
+fn is_of_estimator(named: &LineValues) -> bool {
     let is_parameter = |(name, _): &(String, f64)| {
         names::is_of_pipeline(name) || ESTIMATOR_PARAMETERS.contains(&name.as_str())
     };
@@ -167,6 +169,26 @@ pub(super) fn number(number: f64) -> Value {
         .map_or_else(|| Value::String(format!("{NON_FINITE_MARK}{number}")), Value::Number)
 }
 
+/// Takes the numbers of a field, also of objects in it, `parts` deep. How many do not fit or are too deep.
+fn push_nested(name: &str, value: &Value, parts: usize, values: &mut Vec<(String, f64)>) -> u64 {
+    let Value::Object(inner) = value else { return push_number(name, value, values) };
+    if name.starts_with(OF_LOGURU) {
+        return 0;
+    }
+    let nested = |(part, value): (&String, &Value)| match parts < PARTS_MAX {
+        true => push_nested(&format!("{name}/{part}"), value, parts + 1, values),
+        false => numbers_in(value),
+    };
+    inner.iter().map(nested).sum()
+}
+
+fn numbers_in(value: &Value) -> u64 {
+    match value {
+        Value::Object(inner) => inner.values().map(numbers_in).sum(),
+        value => u64::from(value.is_number()),
+    }
+}
+
 /// How many numbers do not fit.
 fn push_number(name: &str, value: &Value, values: &mut Vec<(String, f64)>) -> u64 {
     let number = match value {
@@ -182,12 +204,14 @@ fn push_number(name: &str, value: &Value, values: &mut Vec<(String, f64)>) -> u6
     u64::from(!fits)
 }
 
-fn step_of(fields: &Map<String, Value>, name: &str) -> Option<u64> {
+/// The step that a field has. One that is too high for all is the highest; one below 0 is from before the training.
+fn step_of(fields: &Map<String, Value>, name: &str) -> Option<MetricStep> {
     let value = fields.get(name)?;
     // Python sometimes writes a whole step as a float (100.0).
-    value
-        .as_u64()
-        .or_else(|| value.as_f64().filter(|step| *step >= 0.0 && *step < 9e15).map(|step| step as u64))
+    let is_step = |step: &f64| step.abs() < 9e15 && (*step >= 0.0 || step.fract() == 0.0);
+    let of_float = || value.as_f64().filter(is_step).map(|step| step as MetricStep);
+    let too_high = value.as_u64().map(|_| MetricStep::MAX);
+    value.as_i64().or(too_high).or_else(of_float)
 }
 
 /// Marks a number that JSON cannot write and Python does. Its blank distinguishes it from what scripts print.

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use super::lexical::commas;
 use super::lexical::tokens::value_of;
 use super::objects;
 
-/// Dicts deeper than this are no metrics.
-const DEPTH_MAX: usize = 4;
+/// Dicts deeper than this are not read.
+const DEPTH_MAX: usize = 32;
 /// How Python shows collections that are dicts.
 const COLLECTIONS: [&str; 3] = ["OrderedDict(", "defaultdict(", "Counter("];
 
@@ -23,7 +24,8 @@ pub(super) fn read_first_dict(text: &str) -> Option<(Map<String, Value>, &str)> 
     Some((reader.dict(0)?, reader.rest))
 }
 
-/// The dicts of a list of two or more that ends a text, and what is before it: `[{'epoch': 1, 'loss': 0.5}, …]`.
+/// The dicts of a list that ends a text, and what is before it: `[{'epoch': 1, 'loss': 0.5}, …]`. A single one behind
+/// words is read as text.
 pub(super) fn read_last_dicts(text: &str) -> Option<(&str, Vec<Map<String, Value>>)> {
     let text = text.trim_end();
     let begin = Some(text).filter(|text| text.ends_with("}]"))?.find("[{")?;
@@ -37,7 +39,8 @@ pub(super) fn read_last_dicts(text: &str) -> Option<(&str, Vec<Map<String, Value
             return None;
         }
     }
-    (reader.rest.is_empty() && dicts.len() > 1).then_some((&text[..begin], dicts))
+    let before = &text[..begin];
+    (reader.rest.is_empty() && (dicts.len() > 1 || before.trim().is_empty())).then_some((before, dicts))
 }
 
 /// The dict of a collection that ends a text, and what is before it: `test: OrderedDict([('acc', 0.5)])`,
@@ -129,7 +132,10 @@ impl Reader<'_> {
             return self.dict(depth + 1).map(Value::Object);
         }
         if let Some(text) = self.text() {
-            return Some(value_of(text.trim()).map_or(Value::String(text), objects::number));
+            // `'100,150,200'` is a list.
+            let pointed = commas::pointed(text.trim());
+            let number = value_of(if pointed.contains('.') { &pointed } else { text.trim() });
+            return Some(number.map_or(Value::String(text), objects::number));
         }
         let word = self.word().to_owned();
         match self.rest.chars().next() {

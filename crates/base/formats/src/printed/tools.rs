@@ -1,13 +1,13 @@
 //! The lines of tools that name no step or value, or not as others do.
 
-use super::lexical::named::Named;
+use super::lexical::named::LineValues;
 use super::lexical::names::{self, Meaning, is_training};
 use super::lexical::tokens::{Decimals, Token, number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// A trial of Optuna, whose number is the step:
 /// `Trial 3 finished with value: 0.87 and parameters: {'lr': 0.1}. Best is trial 1 with value: 0.9.`
-pub(super) fn read_trial(message: &str) -> Option<Named> {
+pub(super) fn read_trial(message: &str) -> Option<LineValues> {
     let rest = message.strip_prefix("Trial ").or_else(|| message.strip_prefix("Finished trial#"))?;
     let (number, rest) = rest.split_once(' ')?;
     let step = number.parse().ok()?;
@@ -22,12 +22,12 @@ pub(super) fn read_trial(message: &str) -> Option<Named> {
             vec![("value".to_owned(), number_of(text.trim_end_matches('.'))?)]
         }
     };
-    Some(Named { step: Some(step), values, ..Named::default() }).filter(Named::has_values)
+    Some(LineValues { step: Some(step), values, ..LineValues::default() }).filter(LineValues::has_values)
 }
 
 /// One of COCO's twelve numbers: `Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.361`.
 /// Those that are -1 were not measured.
-pub(super) fn read_coco(message: &str) -> Option<Named> {
+pub(super) fn read_coco(message: &str) -> Option<LineValues> {
     let (short, rest) = match message.strip_prefix("Average Precision") {
         Some(rest) => ("ap", rest),
         None => ("ar", message.strip_prefix("Average Recall")?),
@@ -49,7 +49,7 @@ pub(super) fn read_coco(message: &str) -> Option<Named> {
     let value = number_of(value.trim()).filter(|value| *value >= 0.0);
     let values =
         value.filter(|_| name.len() <= NAME_BYTES_MAX).map(|value| (name, value)).into_iter().collect();
-    Some(Named { values, ..Named::default() })
+    Some(LineValues { values, ..LineValues::default() })
 }
 
 /// Measures that sentences are about.
@@ -71,7 +71,7 @@ fn is_number(word: &str) -> bool {
 
 /// A measure of something: `Accuracy of the network on the 10000 test images: 62 %`, `Accuracy of plane : 66 %`,
 /// `The RMSE of prediction is: 0.43`. A number without decimals and `%` may be a count.
-pub(super) fn read_sentence(message: &str) -> Option<Named> {
+pub(super) fn read_sentence(message: &str) -> Option<LineValues> {
     let ends = [message.rsplit_once([':', '=']), message.rsplit_once(" is ")];
     let (said, value) = ends.into_iter().flatten().min_by_key(|(_, value)| value.len())?;
     let small = said.trim_end().trim_end_matches(" is").to_lowercase();
@@ -85,6 +85,10 @@ pub(super) fn read_sentence(message: &str) -> Option<Named> {
         Some(digits) => share_of(&format!("{}%", digits.trim_end()))?,
         None => number_of(value).filter(|value| value.fract() != 0.0)?,
     };
+    // `Accuracy for fold 5: 0.81` has the fold in its name.
+    if rest.windows(2).any(|words| words[0] == "fold" && is_number(words[1])) {
+        return None;
+    }
     // `Accuracy after epoch 5: 0.81` says where the script is.
     if rest.len() > SAID_WORDS_MAX || rest.iter().any(|word| names::place_of(&[*word], word).is_some()) {
         return None;
@@ -108,7 +112,7 @@ pub(super) fn read_sentence(message: &str) -> Option<Named> {
     let name = [&[measure], &subject[..]].concat().join("_");
     let name = part.flatten().map_or_else(|| name.clone(), |part| names::prefixed(part, &name));
     let values = vec![(name, value)].into_iter().filter(|(name, _)| name.len() <= NAME_BYTES_MAX).collect();
-    Some(Named { values, ..Named::default() }).filter(Named::has_values)
+    Some(LineValues { values, ..LineValues::default() }).filter(LineValues::has_values)
 }
 
 /// Whether a line is one of XGBoost, which prints a round when it is done and counts from 0: `[0]\ttrain-rmse:0.51\teval-rmse:0.56`.
@@ -124,7 +128,7 @@ pub(super) fn is_of_xgboost(line: &str) -> bool {
 }
 
 /// The beginnings of some tools' lines that have no name for the step. Whether this alone shows measures.
-pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
+pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut LineValues) -> bool {
     match tokens {
         [Token::Other('['), ..] => read_bracket(tokens, named),
         [Token::Number { .. }, ..] => read_first_number(tokens, named),
@@ -134,7 +138,7 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
 }
 
 /// The same of a line that begins with a bracket.
-fn read_bracket(tokens: &[Token<'_>], named: &mut Named) -> bool {
+fn read_bracket(tokens: &[Token<'_>], named: &mut LineValues) -> bool {
     use Token::{Number, Other, Word};
     match tokens {
         // YOLACT: `[  0]      10 || B: 4.5 | C: 12.3`
@@ -183,7 +187,7 @@ fn read_bracket(tokens: &[Token<'_>], named: &mut Named) -> bool {
 }
 
 /// The same of a line that begins with a number.
-fn read_first_number(tokens: &[Token<'_>], named: &mut Named) -> bool {
+fn read_first_number(tokens: &[Token<'_>], named: &mut LineValues) -> bool {
     use Token::{Number, Other, Word};
     match tokens {
         // `10 | loss 9.4 | lr 6.0e-04`, `10 ; loss 9.4`, `10: train loss 9.4`, `10 [D loss: 0.7]`, `10, train_loss=9.4`
@@ -235,7 +239,7 @@ fn read_first_number(tokens: &[Token<'_>], named: &mut Named) -> bool {
 }
 
 /// The same of a line that begins with a word.
-fn read_first_word(tokens: &[Token<'_>], named: &mut Named) -> bool {
+fn read_first_word(tokens: &[Token<'_>], named: &mut LineValues) -> bool {
     use Token::{Number, Other, Word};
     match tokens {
         // PyTorch's tutorial on style transfer: `run [50]:`
@@ -287,7 +291,7 @@ fn without_bar<'t, 'l>(tokens: &'t [Token<'l>]) -> &'t [Token<'l>] {
 
 /// A line of a training of agents that begins with the part of the data and has short names: `| eval | F: 5000 | S: 2500 | R: 61.2`,
 /// ` train   E: 1   I: 500   R: 27.7`. What has no decimals is a count.
-pub(super) fn read_short_names(tokens: &[Token<'_>]) -> Option<Named> {
+pub(super) fn read_short_names(tokens: &[Token<'_>]) -> Option<LineValues> {
     use Token::{Number, Other, Word};
     let [Word(part), behind @ ..] = without_bar(tokens) else { return None };
     let [Word(_), Other(':'), ..] = without_bar(behind) else { return None };
@@ -319,7 +323,7 @@ pub(super) fn read_short_names(tokens: &[Token<'_>]) -> Option<Named> {
         }
     }
     let (_, step) = step.filter(|_| rest.is_empty() && pairs >= SHORT_NAMES_MIN && !values.is_empty())?;
-    let mut named = Named { values, ..Named::default() };
+    let mut named = LineValues { values, ..LineValues::default() };
     named.take_part(part);
     named.take_step_of_training(Some(step));
     Some(named)
@@ -333,7 +337,7 @@ fn begins_with_measure(first: &str, second: &Token<'_>) -> bool {
     is_measure(first) || is_part || (is_whose && second.word().is_some_and(is_measure))
 }
 
-fn read_marian(tokens: &[Token<'_>], named: &mut Named) -> bool {
+fn read_marian(tokens: &[Token<'_>], named: &mut LineValues) -> bool {
     use Token::{Number, Other, Word};
     let [
         Word("ep"),
@@ -354,7 +358,7 @@ fn read_marian(tokens: &[Token<'_>], named: &mut Named) -> bool {
 }
 
 /// The beginning of ESPnet's lines: `1epoch:train:51-100batch: loss=35.0`, `1epoch results: [train] loss=35.0`. Whether this is one.
-pub(super) fn read_espnet(line: &str, named: &mut Named) -> bool {
+pub(super) fn read_espnet(line: &str, named: &mut LineValues) -> bool {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let Some(rest) = line[digits..].strip_prefix("epoch") else { return false };
     let batches = rest.strip_prefix(":train:").and_then(|rest| rest.split_once("batch:"));

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use super::decode::{Decoded, decode};
 use super::layout::{FILE_MAGIC, FORMAT_VERSION};
 use super::payloads::Frame;
-use crate::frames::{Damage, Found, FrameReader, Tail};
+use crate::frames::{Damage, FrameOrDamage, FrameReader, Tail};
 
 /// Why a segment cannot be read at all. Damage is not such a reason: it is reported and skipped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,8 +110,8 @@ impl SegmentReader {
             return Ok(Some(Item::Frame(located)));
         }
         let whole = match self.frames.next_found() {
-            Some(Found::Frame(whole)) => whole,
-            Some(Found::Damage(damage)) => return Ok(Some(Item::Damage(damage))),
+            Some(FrameOrDamage::Frame(whole)) => whole,
+            Some(FrameOrDamage::Damage(damage)) => return Ok(Some(Item::Damage(damage))),
             None => return Ok(None),
         };
         match decode(whole.frame_type, whole.payload, FORMAT_VERSION) {

@@ -35,7 +35,7 @@ pub use evaluate::{
     DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection, MAIN_TEST_SET, PROBE_ROWS_MAX,
     SliceSection, TestSetSection,
 };
-use keys::tree::{Place, Sources};
+use keys::tree::{Place, Sources, Value};
 pub use keys::values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_byte_size, parse_duration};
 pub use keys::walker::MAX_ERRORS;
 use keys::walker::Problems;
@@ -97,6 +97,22 @@ pub fn parse_bytes(
     let message = format!("the file is not valid UTF-8: byte 0x{:02X}", source.get(at).copied().unwrap_or(0));
     let hint = "save it as UTF-8".to_owned();
     Err(vec![sources.error(&Place { source_index: 0, span: at..at }, message, Some(hint))])
+}
+
+/// Line and column, from 1, of a value by the keys on the way to it, or of the last of these that the file has; none: it
+/// has none of them, or is not valid TOML.
+#[must_use]
+pub fn place_of(source: &str, keys: &[&str]) -> Option<(usize, usize)> {
+    let mut node = keys::tree::from_toml(&DeTable::parse(source).ok()?, 0, 0);
+    let mut start = None;
+    for key in keys {
+        let Value::Table(mut entries) = node.value else { break };
+        let Some(entry) = entries.remove(*key) else { break };
+        let is_table = matches!(entry.node.value, Value::Table(_));
+        start = Some(if is_table { entry.key_place.span.start } else { entry.node.place.span.start });
+        node = entry.node;
+    }
+    start.map(|start| error::line_and_column(source, start))
 }
 
 fn parse_toml(source: &str, sources: &Sources) -> Result<keys::tree::Node, Vec<RunFileError>> {

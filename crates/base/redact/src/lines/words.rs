@@ -75,7 +75,7 @@ pub(crate) struct Words {
 
 /// An earlier line of a text, with the newline or the carriage return at its end.
 #[derive(Clone, Copy, Default)]
-struct Earlier {
+struct EarlierLine {
     begin: usize,
     length: usize,
     /// Whether no word begins in it whatever its digits are. `None`: no other line was like it.
@@ -91,7 +91,7 @@ struct Key {
     end: usize,
 }
 
-impl Earlier {
+impl EarlierLine {
     /// Whether so many bytes from a place on differ from it in digits only.
     #[inline]
     fn is_again(&self, length: usize, bytes: &[u8], begin: usize) -> bool {
@@ -201,7 +201,7 @@ impl Words {
         may_be: impl Fn(usize, &[u8], usize) -> bool,
         mut found: impl FnMut(usize, usize),
     ) {
-        let mut lines = [Earlier::default(); LENGTHS];
+        let mut lines = [EarlierLine::default(); LENGTHS];
         let (mut begin, mut length) = (0, 0);
         while begin < bytes.len() {
             // Most lines have the length of the one before. An earlier line has no end but at its end.
@@ -213,7 +213,8 @@ impl Words {
             }
             let (earlier, end) = (&mut lines[length % LENGTHS], begin + length);
             if !is_again {
-                *earlier = Earlier { begin, length, is_clear: (length > LINE_BYTES_MAX).then_some(false) };
+                *earlier =
+                    EarlierLine { begin, length, is_clear: (length > LINE_BYTES_MAX).then_some(false) };
             } else if *earlier.is_clear.get_or_insert_with(|| self.is_clear(&bytes[begin..end], &may_be)) {
                 found(begin, end);
             }

@@ -1,6 +1,6 @@
 //! Commands and sentences that have a secret without a name that is assigned.
 
-use super::rule::{Reading, Row, row};
+use super::rule::{ReadExtent, Row, row};
 use crate::value::{present, random_case, said_in_words, unlike_a_word};
 
 pub(super) const COMMANDS: &[Row] = &[
@@ -115,7 +115,7 @@ pub(super) const COMMANDS: &[Row] = &[
         unlike_a_word,
     ),
     Row {
-        reading: Reading::Lines(2),
+        reading: ReadExtent::Lines(2),
         ..row(
             "secret",
             &["login "],

@@ -18,7 +18,7 @@ use super::value::{
 use crate::racy::Racy;
 use commands::COMMANDS;
 use places::PLACES;
-use rule::{Reading, Rule};
+use rule::{ReadExtent, Rule};
 
 /// What may be between a name and its value: `=`, `:`, `=>`, with quotes around.
 const SEPARATOR: &str = r#"s?(?:[_\-]?[0-9]{1,3})?\\?["']?\]?\s{0,4}(?:=>|:=|==|=|:|\xef\xbc\x9a)\s{0,4}"#;
@@ -125,7 +125,7 @@ fn options(strong: &NamePattern, tokens: &NamePattern) -> Vec<Rule> {
         Rule { triggers, ..Rule::new("secret", &[], pattern, accept) }
     };
     let below = |names: &str, triggers: Arc<[String]>, accept: fn(&[u8]) -> bool| Rule {
-        reading: Reading::Lines(2),
+        reading: ReadExtent::Lines(2),
         ..option(names, BELOW_OPTION, triggers, accept)
     };
     let (either, pass) = (one_of(&OPTIONS), one_of(&PASS_OPTIONS));
@@ -173,7 +173,7 @@ fn in_grids() -> [Rule; 2] {
     let bars = |name: &&str| ["| {}", "{} |", "{}|"].map(|place| place.replace("{}", name));
     let of = |names: &[&str], accept| {
         let triggers = names.iter().flat_map(bars).collect();
-        Rule { triggers, reading: Reading::Grid, ..Rule::new("secret", &[], "^$", accept) }
+        Rule { triggers, reading: ReadExtent::Grid, ..Rule::new("secret", &[], "^$", accept) }
     };
     [of(&STRONG, said_in_words), of(&["token", "pass", "pw"], generated)]
 }
@@ -181,7 +181,7 @@ fn in_grids() -> [Rule; 2] {
 /// What is assigned to such names.
 fn assigned(names: &str, triggers: Arc<[String]>, is_strong: bool) -> Rule {
     let pattern = format!(r"(?i)({names}s?(?:[_\-]?[0-9]{{1,3}})?)(?:[^A-Za-z0-9\-]|$)");
-    Rule { triggers, reading: Reading::Assigned { is_strong }, ..Rule::new("secret", &[], pattern, any) }
+    Rule { triggers, reading: ReadExtent::Assigned { is_strong }, ..Rule::new("secret", &[], pattern, any) }
 }
 
 /// Names of one kind, with their values in every notation: `name=value`, a pair in a list, cells of a table, a flag,
@@ -216,7 +216,7 @@ fn named(
         triggers: Arc::clone(triggers),
         ..Rule::new("secret", &[], pattern, accept)
     };
-    let lines = |count, pattern, accept| Rule { reading: Reading::Lines(count), ..rule(pattern, accept) };
+    let lines = |count, pattern, accept| Rule { reading: ReadExtent::Lines(count), ..rule(pattern, accept) };
     vec![
         rule(format!("(?i){names}{SEPARATOR}{VALUE}"), accept),
         rule(pair, accept_item),
@@ -228,9 +228,9 @@ fn named(
         rule(anchor, accept_item),
         lines(2 + ITEMS, below(names), accept),
         lines(3, opened(names), accept_item),
-        Rule { reading: Reading::Bytes(PACKED_BYTES), ..rule(packed, accept_item) },
+        Rule { reading: ReadExtent::Bytes(PACKED_BYTES), ..rule(packed, accept_item) },
         Rule {
-            reading: Reading::Column,
+            reading: ReadExtent::Column,
             triggers: column_triggers(triggers),
             ..rule("^$".into(), accept_item)
         },

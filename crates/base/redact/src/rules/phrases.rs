@@ -1,6 +1,6 @@
 //! Secrets in phrases: what a declaration, a command, a query, a sentence or a table says about them otherwise than by an assignment.
 
-use super::rule::{Reading, Rule};
+use super::rule::{ReadExtent, Rule};
 use crate::value::{generated, like_a_password_or_key, said_in_words, unlike_a_word};
 
 /// How a phrase is written: what must be in its line, how many lines it takes, its pattern with `NAME` for the name of
@@ -137,8 +137,8 @@ pub(super) fn rules(names: &str) -> Vec<Rule> {
     for (triggers, lines, pattern, accept) in PHRASES {
         let pattern = format!("(?i){}", pattern.replace("NAME", names).replace("VALUE", VALUE));
         let readings = match lines {
-            1 => vec![Reading::Line],
-            _ => vec![Reading::Bytes(lines * LINE_BYTES), Reading::Lines(lines)],
+            1 => vec![ReadExtent::Line],
+            _ => vec![ReadExtent::Bytes(lines * LINE_BYTES), ReadExtent::Lines(lines)],
         };
         for reading in readings {
             let mut rule = Rule::new("secret", triggers, pattern.clone(), accept);

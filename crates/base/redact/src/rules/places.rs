@@ -1,6 +1,6 @@
 //! Secrets in headers, URLs and signatures, and in lines of configurations.
 
-use super::rule::{Reading, Row, row};
+use super::rule::{ReadExtent, Row, row};
 use crate::value::{
     address, any, authorization, encoded_text_pair, has_pair, like_a_password, of_network, present, random,
     random_case, registry_login, said_in_words,
@@ -137,7 +137,7 @@ pub(super) const PLACES: &[Row] = &[
         said_in_words,
     ),
     Row {
-        reading: Reading::Lines(8),
+        reading: ReadExtent::Lines(8),
         ..row(
             "secret",
             &["variable \"", "variable \\\""],

@@ -7,7 +7,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 /// What of the bytes a rule reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum ReadExtent {
     /// The line of the trigger.
     Line,
     /// So many lines from that of the trigger on, without what a logger or a difference puts before each.
@@ -28,7 +28,7 @@ pub(crate) struct Rule {
     pub kind: &'static str,
     /// Strings of which one must be in the line, in any case. Rules of the same names have them in common.
     pub triggers: Arc<[String]>,
-    pub reading: Reading,
+    pub reading: ReadExtent,
     /// The first group that took part is the secret, in several lines each of them; without groups the whole match is.
     pub pattern: String,
     /// A test of the secret beyond the regex.
@@ -46,7 +46,7 @@ impl Rule {
         Self {
             kind,
             triggers: triggers.iter().map(|trigger| (*trigger).to_owned()).collect(),
-            reading: Reading::Line,
+            reading: ReadExtent::Line,
             pattern: pattern.into(),
             accept,
             compiled: OnceBox::new(),
@@ -69,7 +69,7 @@ impl Rule {
 pub(crate) struct Row {
     pub kind: &'static str,
     pub triggers: &'static [&'static str],
-    pub reading: Reading,
+    pub reading: ReadExtent,
     pub pattern: &'static str,
     pub accept: fn(&[u8]) -> bool,
 }
@@ -81,5 +81,5 @@ pub(crate) const fn row(
     pattern: &'static str,
     accept: fn(&[u8]) -> bool,
 ) -> Row {
-    Row { kind, triggers, reading: Reading::Line, pattern, accept }
+    Row { kind, triggers, reading: ReadExtent::Line, pattern, accept }
 }

@@ -55,29 +55,34 @@ pub enum Need {
 pub struct Line {
     /// What is said.
     pub text: &'static str,
-    signs: &'static [Sign],
+    pub(crate) signs: &'static [Sign],
     /// What must be there; none: it always holds.
     pub need: Option<Need>,
 }
 
-/// A line that always holds.
-pub(crate) const fn line(text: &'static str) -> Line {
-    Line { text, signs: &[], need: None }
+/// What is there, or `None`.
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($value:expr) => {
+        Some($value)
+    };
 }
 
-impl Line {
-    /// The same, with the signs that speak for it.
-    pub(crate) const fn by(mut self, signs: &'static [Sign]) -> Self {
-        self.signs = signs;
-        self
-    }
-
-    /// The same, with what must be there.
-    pub(crate) const fn needs(mut self, need: Need) -> Self {
-        self.need = Some(need);
-        self
-    }
+/// A list of lines: after the text of each the signs that speak for it in `[…]`, and after `if` what must be there.
+macro_rules! lines {
+    ($($text:tt $([$($sign:ident)+])? $(if $need:ident)?),+ $(,)?) => {
+        const {
+            &[$($crate::advice::lines::Line {
+                text: $text,
+                signs: &[$($($crate::advice::lines::Sign::$sign),+)?],
+                need: $crate::advice::lines::optional!($($crate::advice::lines::Need::$need)?),
+            }),+]
+        }
+    };
 }
+pub(crate) use {lines, optional};
 
 /// Signs with what was seen of each.
 pub type SeenSigns = [(Sign, String)];
@@ -139,9 +144,3 @@ pub fn likely(causes: &[Line], seen: &SeenSigns) -> String {
 pub fn joined(lines: &[Line]) -> String {
     lines.iter().map(|line| line.text).collect::<Vec<&str>>().join("; ")
 }
-
-/// Signs for a learning rate.
-pub(crate) const RATE: &[Sign] = &[Sign::RateRaised];
-pub(super) const OF_RATE: &[Sign] = &[Sign::RateRaised, Sign::NumbersGrew];
-/// Signs for the data.
-pub(crate) const OF_DATA: &[Sign] = &[Sign::DataNotFinite, Sign::DataChanged];

@@ -12,6 +12,8 @@ pub struct RunShown {
     pub is_completed: bool,
     /// The names of the metrics that were recorded, without those of the machine.
     pub metrics: Vec<String>,
+    /// What its record has not, in a sentence; none: it has all that was recorded and printed.
+    pub not_kept: Option<String>,
     /// How many checkpoints were committed.
     pub checkpoint_count: u64,
     /// The newest committed step, from which it can be resumed.
@@ -38,7 +40,10 @@ pub fn next_step(shown: &RunShown) -> [String; 2] {
 
 fn metrics(shown: &RunShown) -> String {
     match shown.metrics.len() {
-        0 => "found no metrics: lines such as `step 20 loss 0.31` are recorded".to_owned(),
+        0 => match &shown.not_kept {
+            Some(not_kept) => format!("no metrics are in the record: {not_kept}"),
+            None => "found no metrics: lines such as `step 20 loss 0.31` are recorded".to_owned(),
+        },
         1 => format!("found the metric {}", shown.metrics[0]),
         count => format!("found {count} metrics ({})", listed(&shown.metrics)),
     }
@@ -120,7 +125,8 @@ mod tests {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    /// Proves what is said of metrics: of none how to print them, of few their names, of many also how many there are.
+    /// Proves what is said of metrics: of none how to print them or what could not be kept, of few their names, of many also
+    /// how many there are.
     #[test]
     fn metrics_are_named() {
         let cases: [(&[&str], &str); 4] = [
@@ -133,6 +139,9 @@ mod tests {
             let [found, _] = next_step(&RunShown { metrics: strings(names), ..RunShown::default() });
             assert!(found.starts_with(expected), "{found}");
         }
+        let not_kept = Some("2 values could not be kept".to_owned());
+        let [found, _] = next_step(&RunShown { not_kept, ..RunShown::default() });
+        assert!(found.starts_with("no metrics are in the record: 2 values could not be kept; "), "{found}");
     }
 
     /// Proves what is said of checkpoints: how many there are and the step that a retry continues from, why the one

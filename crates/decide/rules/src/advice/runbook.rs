@@ -2,7 +2,7 @@
 
 use trackway_core::TerminationReason as Reason;
 
-use super::lines::{Line, Need, OF_DATA, OF_RATE, Sign, line};
+use super::lines::{Line, lines, optional};
 
 /// What is known about the ends for one reason.
 struct End {
@@ -12,198 +12,109 @@ struct End {
     actions: &'static [Line],
 }
 
-const fn end(reason: Reason) -> End {
-    match reason {
-        Reason::Completed => COMPLETED,
-        Reason::EarlyStopped => EARLY_STOPPED,
-        Reason::Cancelled => CANCELLED,
-        Reason::Preempted => PREEMPTED,
-        Reason::NodeFailure => NODE_FAILURE,
-        Reason::HostOom => HOST_OOM,
-        Reason::DeviceOom => DEVICE_OOM,
-        Reason::DataError => DATA_ERROR,
-        Reason::SchemaDrift => SCHEMA_DRIFT,
-        Reason::CodeError => CODE_ERROR,
-        Reason::Hang => HANG,
-        Reason::Timeout => TIMEOUT,
-        Reason::NumericDivergence => NUMERIC_DIVERGENCE,
-        Reason::Unhealthy => UNHEALTHY,
-        Reason::CheckpointError => CHECKPOINT_ERROR,
-        Reason::StorageError => STORAGE_ERROR,
-        Reason::NetworkError => NETWORK_ERROR,
-        Reason::EvaluatorError => EVALUATOR_ERROR,
-        Reason::BudgetExhausted => BUDGET_EXHAUSTED,
-        Reason::RungRejected => RUNG_REJECTED,
-        Reason::Fenced => FENCED,
-        Reason::Superseded => SUPERSEDED,
-        Reason::Unknown => UNKNOWN,
-    }
+macro_rules! ends {
+    ($($reason:ident: $meaning:literal { $($lines:tt)* })+) => {
+        const fn end(reason: Reason) -> End {
+            match reason { $(Reason::$reason => End { meaning: $meaning, actions: lines! { $($lines)* } }),+ }
+        }
+    };
 }
 
-const COMPLETED: End = End { meaning: "Training finished", actions: &[line("no action is needed")] };
-const EARLY_STOPPED: End = End {
-    meaning: "More training would not have helped",
-    actions: &[
-        line("evaluate the best checkpoint, not the last").needs(Need::Checkpoint),
-        line("look at the validation curve before giving more patience"),
-    ],
-};
-const CANCELLED: End = End {
-    meaning: "A user requested the end",
-    actions: &[line("nothing is wrong: it was ended on request")],
-};
-const PREEMPTED: End = End {
-    meaning: "The machine was reclaimed",
-    actions: &[
-        line("let it resume; if it never commits in time, save more often or at the preemption notice"),
-        line("move to capacity with a higher priority if this repeats"),
-    ],
-};
-const NODE_FAILURE: End = End {
-    meaning: "A machine, a device or its link broke",
-    actions: &[
-        line("keep the named node or device out of the next placement"),
-        line("have it checked (Xid, ECC, link counters) before it returns"),
-    ],
-};
-const HOST_OOM: End = End {
-    meaning: "The memory of the host or container ran out",
-    actions: &[
-        line("fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm")
-            .by(&[Sign::LoaderChanged]),
-        line("watch memory over time: a steady rise is a leak").by(&[Sign::MemoryGrew]),
-        line("smaller batches, shorter rows or a smaller model").by(&[Sign::SizeRaised]),
-        line("add an entry to retry.host_oom.plan"),
-    ],
-};
-const DEVICE_OOM: End = End {
-    meaning: "The memory of an accelerator ran out",
-    actions: &[
-        line("smaller batch with gradient accumulation, then activation checkpointing, then sharding")
-            .by(&[Sign::SizeRaised]),
-        line("add entries to retry.device_oom.plan so that the next run falls back by itself"),
-        line("check for other processes on the device and for tensors kept in lists").by(&[Sign::MemoryGrew]),
-    ],
-};
-const DATA_ERROR: End = End {
-    meaning: "The content of the data stopped the run",
-    actions: &[
-        line("open the named file or row; quarantine it or repair the source"),
-        line("find the rows with `trackway data check DATA`").needs(Need::Data),
-        line("nothing is launched until the data, its schema or the code changes"),
-    ],
-};
-const SCHEMA_DRIFT: End = End {
-    meaning: "The data no longer has the shape that the code expects",
-    actions: &[
-        line("compare the schema with that of the last good run: it is among what changed")
-            .needs(Need::Snapshots),
-        line("fix the producer, or change the contract and the code together"),
-    ],
-};
-const CODE_ERROR: End = End {
-    meaning: "The program failed",
-    actions: &[
-        line("read the deciding line and the frame above it"),
-        line("reproduce it with one batch: `trackway rehearse FILE`").needs(Need::Rehearsal),
-    ],
-};
-const HANG: End = End {
-    meaning: "Training made no progress",
-    actions: &[
-        line("look where it waits: its stack"),
-        line("a save, a download or a data loader that takes longer than the time-out looks the same")
-            .by(&[Sign::Starved, Sign::LoaderChanged]),
-        line("of several ranks: which one is behind, and its last collective? same operations on each? uneven batches? set time-outs on barriers").needs(Need::Ranks),
-    ],
-};
-const TIMEOUT: End = End {
-    meaning: "A time limit was reached",
-    actions: &[
-        line("raise the time limit, or make the work smaller"),
-        line("or resume: commits before the limit are kept").needs(Need::Checkpoint),
-        line("commit before the limit: act on the scheduler's warning signal"),
-    ],
-};
-const NUMERIC_DIVERGENCE: End = End {
-    meaning: "The loss or the gradients diverged",
-    actions: &[
-        line("learning rate ÷ 10, clip gradients, longer warm-up").by(OF_RATE),
-        line("check the inputs of the step for NaN and Inf").by(OF_DATA),
-        line("resume from a checkpoint before the divergence").needs(Need::Checkpoint),
-        line("where it computes in fp16, bf16 instead").by(&[Sign::Halves]),
-    ],
-};
-const UNHEALTHY: End = End {
-    meaning: "A detector ended it because its input, its speed or its memory was not in order",
-    actions: &[
-        line("look at what the detector found, with its cause and its advice: `trackway explain`"),
-        line("repair the loader, the machine or the leak before it continues"),
-    ],
-};
-const CHECKPOINT_ERROR: End = End {
-    meaning: "A checkpoint could not be saved, read or matched",
-    actions: &[
-        line("which checkpoint was read? `trackway checkpoint verify RUN` reads those of the run")
-            .needs(Need::Checkpoint),
-        line("model, world size or library version changed since it was written?")
-            .by(&[Sign::SizeRaised, Sign::PackageChanged]),
-    ],
-};
-const STORAGE_ERROR: End = End {
-    meaning: "A disk, file system or object store failed",
-    actions: &[
-        line("free space or raise the quota; count inodes too"),
-        line("check the mount or the bucket from the same node, then launch again"),
-    ],
-};
-const NETWORK_ERROR: End = End {
-    meaning: "Machines could not reach each other or a service",
-    actions: &[
-        line("is the service or the peer reachable from that node? name, port, proxy, certificate"),
-        line("download models and data before the run, so that it needs no network"),
-    ],
-};
-const EVALUATOR_ERROR: End = End {
-    meaning: "The evaluator that Trackway launched failed; the training is not affected",
-    actions: &[
-        line("the training attempt is good: repeat the evaluation alone with `trackway eval run RUN`"),
-        line("check the judge's quota, key and rate limit, the task's files, the metric's input"),
-    ],
-};
-const BUDGET_EXHAUSTED: End = End {
-    meaning: "Money, credit or quota was used up",
-    actions: &[
-        line("raise the budget or the quota"),
-        line("or stop here: what was committed is kept").needs(Need::Checkpoint),
-        line("see which attempts spent it: `trackway explain`"),
-    ],
-};
-const RUNG_REJECTED: End = End {
-    meaning: "The metrics of the rung do not meet the promotion rule",
-    actions: &[
-        line("compare with the rung before: did the metric or only its interval move?"),
-        line("change the recipe, or relax the promotion rule and document why"),
-    ],
-};
-const FENCED: End = End {
-    meaning: "A newer attempt owns the run's checkpoints",
-    actions: &[
-        line("another attempt owns the run's checkpoints: look for a second launch"),
-        line("ignore everything this attempt wrote after the fence"),
-    ],
-};
-const SUPERSEDED: End = End {
-    meaning: "It was replaced on purpose by another attempt",
-    actions: &[line("look at the attempt that replaced it")],
-};
-const UNKNOWN: End = End {
-    meaning: "The evidence does not show why it ended",
-    actions: &[
-        line("look at the last lines and the launcher's records; the evidence did not decide"),
-        line("if a signal ended it: check host memory, the scheduler's log and who was logged in"),
-    ],
-};
+ends! {
+    Completed: "Training finished" { "no action is needed" }
+    EarlyStopped: "More training would not have helped" {
+        "evaluate the best checkpoint, not the last" if Checkpoint,
+        "look at the validation curve before giving more patience",
+    }
+    Cancelled: "A user requested the end" { "nothing is wrong: it was ended on request" }
+    Preempted: "The machine was reclaimed" {
+        "let it resume; if it never commits in time, save more often or at the preemption notice",
+        "move to capacity with a higher priority if this repeats",
+    }
+    NodeFailure: "A machine, a device or its link broke" {
+        "keep the named node or device out of the next placement",
+        "have it checked (Xid, ECC, link counters) before it returns",
+    }
+    HostOom: "The memory of the host or container ran out" {
+        "fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm" [LoaderChanged],
+        "watch memory over time: a steady rise is a leak" [MemoryGrew],
+        "smaller batches, shorter rows or a smaller model" [SizeRaised],
+        "add an entry to retry.host_oom.plan",
+    }
+    DeviceOom: "The memory of an accelerator ran out" {
+        "smaller batch with gradient accumulation, then activation checkpointing, then sharding" [SizeRaised],
+        "add entries to retry.device_oom.plan so that the next run falls back by itself",
+        "check for other processes on the device and for tensors kept in lists" [MemoryGrew],
+    }
+    DataError: "The content of the data stopped the run" {
+        "open the named file or row; quarantine it or repair the source",
+        "find the rows with `trackway data check DATA`" if Data,
+        "nothing is launched until the data, its schema or the code changes",
+    }
+    SchemaDrift: "The data no longer has the shape that the code expects" {
+        "compare the schema with that of the last good run: it is among what changed" if Snapshots,
+        "fix the producer, or change the contract and the code together",
+    }
+    CodeError: "The program failed" {
+        "read the deciding line and the frame above it",
+        "reproduce it with one batch: `trackway rehearse FILE`" if Rehearsal,
+    }
+    Hang: "Training made no progress" {
+        "look where it waits: its stack",
+        "a save, a download or a data loader that takes longer than the time-out looks the same" [Starved LoaderChanged],
+        "of several ranks: which one is behind, and its last collective? same operations on each? uneven batches? set time-outs on \
+         barriers" if Ranks,
+    }
+    Timeout: "A time limit was reached" {
+        "raise the time limit, or make the work smaller",
+        "or resume: commits before the limit are kept" if Checkpoint,
+        "commit before the limit: act on the scheduler's warning signal",
+    }
+    NumericDivergence: "The loss or the gradients diverged" {
+        "learning rate ÷ 10, clip gradients, longer warm-up" [RateRaised NumbersGrew],
+        "check the inputs of the step for NaN and Inf" [DataNotFinite DataChanged],
+        "resume from a checkpoint before the divergence" if Checkpoint,
+        "where it computes in fp16, bf16 instead" [Halves],
+    }
+    Unhealthy: "A detector ended it because its input, its speed or its memory was not in order" {
+        "look at what the detector found, with its cause and its advice: `trackway explain`",
+        "repair the loader, the machine or the leak before it continues",
+    }
+    CheckpointError: "A checkpoint could not be saved, read or matched" {
+        "which checkpoint was read? `trackway checkpoint verify RUN` reads those of the run" if Checkpoint,
+        "model, world size or library version changed since it was written?" [SizeRaised PackageChanged],
+    }
+    StorageError: "A disk, file system or object store failed" {
+        "free space or raise the quota; count inodes too",
+        "check the mount or the bucket from the same node, then launch again",
+    }
+    NetworkError: "Machines could not reach each other or a service" {
+        "is the service or the peer reachable from that node? name, port, proxy, certificate",
+        "download models and data before the run, so that it needs no network",
+    }
+    EvaluatorError: "The evaluator that Trackway launched failed; the training is not affected" {
+        "the training attempt is good: repeat the evaluation alone with `trackway eval run RUN`",
+        "check the judge's quota, key and rate limit, the task's files, the metric's input",
+    }
+    BudgetExhausted: "Money, credit or quota was used up" {
+        "raise the budget or the quota",
+        "or stop here: what was committed is kept" if Checkpoint,
+        "see which attempts spent it: `trackway explain`",
+    }
+    RungRejected: "The metrics of the rung do not meet the promotion rule" {
+        "compare with the rung before: did the metric or only its interval move?",
+        "change the recipe, or relax the promotion rule and document why",
+    }
+    Fenced: "A newer attempt owns the run's checkpoints" {
+        "another attempt owns the run's checkpoints: look for a second launch",
+        "ignore everything this attempt wrote after the fence",
+    }
+    Superseded: "It was replaced on purpose by another attempt" { "look at the attempt that replaced it" }
+    Unknown: "The evidence does not show why it ended" {
+        "look at the last lines and the launcher's records; the evidence did not decide",
+        "if a signal ended it: check host memory, the scheduler's log and who was logged in",
+    }
+}
 
 /// What is known about the ends by some rules, where it is closer than what is known about their reason.
 struct Closer {
@@ -213,126 +124,80 @@ struct Closer {
     actions: &'static [Line],
 }
 
-const fn closer(rules: &'static [&'static str], actions: &'static [Line]) -> Closer {
-    Closer { rules, meaning: None, actions }
-}
-
-impl Closer {
-    const fn meaning(mut self, meaning: &'static str) -> Self {
-        self.meaning = Some(meaning);
-        self
-    }
+macro_rules! closer {
+    ($($($rule:literal)* => $($meaning:literal)? { $($lines:tt)* })+) => {
+        &[$(Closer { rules: &[$($rule),*], meaning: optional!($($meaning)?), actions: lines! { $($lines)* } }),+]
+    };
 }
 
 const CREATE_OR_CORRECT: &str = "the path is resolved against the working directory of the run; create there what is missing, the file or its folder, or correct the path";
 
-const BY_RULE: [Closer; 17] = [
-    closer(
-        &["process.exit_0_after_traceback"],
-        &[line("a traceback was printed before the end: the evidence has its last line; if the script did not handle it, what follows it is missing")],
-    )
-    .meaning("Training ended with exit code 0 after a traceback, and whether that was handled cannot be known"),
-    closer(
-        &["process.exit_0_after_error"],
-        &[line("an error was logged just before the end: the evidence has its line; if the result needs what failed there, it is missing")],
-    )
-    .meaning("Training ended with exit code 0 after it logged an error, and whether that was handled cannot be known"),
-    closer(
-        &["storage.file_size", "process.file_size_limit"],
-        &[line("raise the limit of file size of the run (`ulimit -f`) or use a file system that takes such a file, or write smaller files")],
-    )
-    .meaning("A file was larger than the limit of file size"),
-    closer(
-        &["host_oom.loader_worker"],
-        &[
-            line("was it memory? the kernel's log (`dmesg`) names a process that it killed for that; else see who sent the signal"),
-            line("fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm").by(&[Sign::LoaderChanged]),
-        ],
-    )
-    .meaning("A loader worker was killed, as the kernel does when memory runs out"),
-    closer(
-        &["storage.no_space", "storage.quota", "storage.ephemeral_eviction"],
-        &[line("free space or raise the quota; count inodes too")],
-    ),
-    closer(
-        &["storage.permission"],
-        &[line("give the user of the run the right to what was refused, or the credential of that store; or name another place")],
-    )
-    .meaning("The run was refused a file or a store"),
-    closer(
-        &["storage.io_error", "storage.stale_handle", "storage.read_only", "storage.mount"],
-        &[line("check the mount from the same node, then launch again")],
-    ),
-    closer(
-        &["storage.object_store"],
-        &[line("check the bucket from the same node: its address, region, credential and limits; then launch again")],
-    ),
-    closer(
-        &["code.import"],
-        &[line("install what is missing where the run finds it, or correct its name; then launch again")],
-    ),
-    closer(&["code.syntax"], &[line("correct the named line: nothing of that file ran")]),
-    closer(&["code.arguments"], &[line("compare the command with what the script's own `--help` lists")]),
-    closer(
-        &["checkpoint.unreadable_archive"],
-        &[
-            line("the file is torn or damaged: put it away and read an older one"),
-            line("`trackway checkpoint verify RUN` shows which of the run are whole").needs(Need::Checkpoint),
-        ],
-    ),
-    closer(
-        &["checkpoint.absent_file"],
-        &[line(CREATE_OR_CORRECT), line("`trackway checkpoint verify RUN` shows which of the run are whole").needs(Need::Checkpoint)],
-    )
-    .meaning("A checkpoint that the run needs is not there"),
-    closer(&["data.absent_file", "data.missing_file"], &[line(CREATE_OR_CORRECT)])
-        .meaning("A file that the run needs is not there"),
-    closer(
-        &["host_oom.cpu_allocator", "host_oom.memory_error"],
-        &[
-            line("look at the shape of the array that did not fit, and at what it is computed from").by(&[Sign::SizeRaised]),
-            line("if it is not large, watch memory over time: a steady rise is a leak").by(&[Sign::MemoryGrew]),
-        ],
-    )
-    .meaning("One allocation was larger than what was left for this process, by a limit or of the memory"),
-    closer(
-        &[
-            "process.segmentation_fault", "process.illegal_instruction", "process.arithmetic_fault",
-            "process.windows_crash", "code.crash",
-        ],
-        &[
-            line("see which native code ran: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) the next time the frame"),
-            line("compare the versions of native libraries with those of the last good run; try another machine").by(&[Sign::PackageChanged]),
-        ],
-    )
-    .meaning("Native code crashed"),
-    closer(
-        &["process.abort"],
-        &[
-            line("see which native code ended it: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) the next time the frame"),
-        ],
-    )
-    .meaning("Native code ended the process"),
-];
+const BY_RULE: &[Closer] = closer! {
+    "process.exit_0_after_traceback" => "Training ended with exit code 0 after a traceback, and whether that was handled cannot be known" {
+        "a traceback was printed before the end: the evidence has its last line; if the script did not handle it, what follows it is \
+         missing",
+    }
+    "process.exit_0_after_error" => "Training ended with exit code 0 after it logged an error, and whether that was handled cannot be known" {
+        "an error was logged just before the end: the evidence has its line; if the result needs what failed there, it is missing",
+    }
+    "storage.file_size" "process.file_size_limit" => "A file was larger than the limit of file size" {
+        "raise the limit of file size of the run (`ulimit -f`) or use a file system that takes such a file, or write smaller files",
+    }
+    "host_oom.loader_worker" => "A loader worker was killed, as the kernel does when memory runs out" {
+        "was it memory? the kernel's log (`dmesg`) names a process that it killed for that; else see who sent the signal",
+        "fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm" [LoaderChanged],
+    }
+    "storage.no_space" "storage.quota" "storage.ephemeral_eviction" => { "free space or raise the quota; count inodes too" }
+    "storage.permission" => "The run was refused a file or a store" {
+        "give the user of the run the right to what was refused, or the credential of that store; or name another place",
+    }
+    "storage.io_error" "storage.stale_handle" "storage.read_only" "storage.mount" => {
+        "check the mount from the same node, then launch again",
+    }
+    "storage.object_store" => { "check the bucket from the same node: its address, region, credential and limits; then launch again" }
+    "code.import" => { "install what is missing where the run finds it, or correct its name; then launch again" }
+    "code.syntax" => { "correct the named line: nothing of that file ran" }
+    "code.arguments" => { "compare the command with what the script's own `--help` lists" }
+    "checkpoint.unreadable_archive" => {
+        "the file is torn or damaged: put it away and read an older one",
+        "`trackway checkpoint verify RUN` shows which of the run are whole" if Checkpoint,
+    }
+    "checkpoint.absent_file" => "A checkpoint that the run needs is not there" {
+        CREATE_OR_CORRECT,
+        "`trackway checkpoint verify RUN` shows which of the run are whole" if Checkpoint,
+    }
+    "data.absent_file" "data.missing_file" => "A file that the run needs is not there" { CREATE_OR_CORRECT }
+    "host_oom.cpu_allocator" "host_oom.memory_error" =>
+        "One allocation was larger than what was left for this process, by a limit or of the memory" {
+        "look at the shape of the array that did not fit, and at what it is computed from" [SizeRaised],
+        "if it is not large, watch memory over time: a steady rise is a leak" [MemoryGrew],
+    }
+    "process.segmentation_fault" "process.illegal_instruction" "process.arithmetic_fault" "process.windows_crash" "code.crash" =>
+        "Native code crashed" {
+        "see which native code ran: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) the \
+         next time the frame",
+        "compare the versions of native libraries with those of the last good run; try another machine" [PackageChanged],
+    }
+    "process.abort" => "Native code ended the process" {
+        "see which native code ended it: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) \
+         the next time the frame",
+    }
+};
 
 /// What a rule of data says of settings, which are the code's matter.
-const OF_SETTINGS: Closer = closer(
-    &[],
-    &[
-        line(
-            "correct the setting: the deciding line has its value, the frame above it shows which one it is",
-        ),
-        line("read the deciding line and the frame above it"),
-    ],
-)
-.meaning("A setting cannot be read");
+const OF_SETTINGS: &[Closer] = closer! {
+    => "A setting cannot be read" {
+        "correct the setting: the deciding line has its value, the frame above it shows which one it is",
+        "read the deciding line and the frame above it",
+    }
+};
 
 /// What is closer to an end than its reason. What to do about an evaluation does not depend on the rule.
 fn closer_to(reason: Reason, rule: Option<&str>) -> Option<&'static Closer> {
     let rule = rule.filter(|_| reason != Reason::EvaluatorError)?;
     let of_settings = || reason == Reason::CodeError && rule.starts_with("data.");
     let by_rule = BY_RULE.iter().find(|closer| closer.rules.contains(&rule));
-    by_rule.or_else(|| of_settings().then_some(&OF_SETTINGS))
+    by_rule.or_else(|| of_settings().then_some(&OF_SETTINGS[0]))
 }
 
 /// What must be done before a resume does better, as the beginning of a sentence. `None`: nothing has to be.
@@ -380,7 +245,7 @@ mod tests {
     use trackway_core::detect::Detector;
 
     use super::*;
-    use crate::advice::lines::{RankedLine, joined, likely, ranked};
+    use crate::advice::lines::{Need, RankedLine, Sign, joined, likely, ranked};
     use crate::advice::symptoms::symptom_of_detector;
 
     fn texts(ranked: &[RankedLine<'_>]) -> Vec<String> {

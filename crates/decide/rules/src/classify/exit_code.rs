@@ -2,8 +2,8 @@
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
-use super::evidence::TerminationEvidence;
-use super::finding::TerminationFinding;
+use super::evidence::TerminationEvidence as Evidence;
+use super::finding::TerminationFinding as Finding;
 use super::rule::FactRule;
 
 /// Exit codes that a shell or a wrapper uses to report a child's signal.
@@ -12,19 +12,17 @@ pub(super) const SIGNAL_CODE_BASE: i32 = 128;
 pub(super) const SIGKILL: i32 = 9;
 
 /// Whether SIGKILL ended the command, or a wrapper reports that.
-pub(super) fn ended_by_sigkill(evidence: &TerminationEvidence) -> bool {
+pub(super) fn ended_by_sigkill(evidence: &Evidence) -> bool {
     evidence.signal == Some(SIGKILL)
         || evidence.exit_code.is_some_and(|code| code == SIGNAL_CODE_BASE + SIGKILL || code == -SIGKILL)
 }
 
 /// What an exit code means by itself. 1 is not informative: a weak reading of the log speaks first.
-pub(super) fn by_code(code: i32) -> Option<TerminationFinding> {
+pub(super) fn by_code(code: i32) -> Option<Finding> {
     Some(match code {
-        2 => TerminationFinding::new(Reason::CodeError, FactRule::ExitUsage, Confidence::Guess),
-        124 => TerminationFinding::new(Reason::Timeout, FactRule::ExitTimeout, Confidence::Guess),
-        126 | 127 => {
-            TerminationFinding::new(Reason::CodeError, FactRule::CommandNotRunnable, Confidence::Likely)
-        }
+        2 => Finding::new(Reason::CodeError, FactRule::ExitUsage, Confidence::Guess),
+        124 => Finding::new(Reason::Timeout, FactRule::ExitTimeout, Confidence::Guess),
+        126 | 127 => Finding::new(Reason::CodeError, FactRule::CommandNotRunnable, Confidence::Likely),
         _ if code < -64 => by_windows_status(code)?,
         _ if code > SIGNAL_CODE_BASE && code <= SIGNAL_CODE_BASE + 64 => {
             by_signal(code - SIGNAL_CODE_BASE, Confidence::Guess)
@@ -35,7 +33,7 @@ pub(super) fn by_code(code: i32) -> Option<TerminationFinding> {
 }
 
 /// The statuses of Windows that say how a process died; an exit code has them as a negative number.
-fn by_windows_status(code: i32) -> Option<TerminationFinding> {
+fn by_windows_status(code: i32) -> Option<Finding> {
     let (reason, rule) = match code.cast_unsigned() {
         // Access violation, illegal instruction, division by zero, stack overflow, heap corruption, buffer overrun, fail fast.
         0xC000_0005 | 0xC000_001D | 0xC000_0094 | 0xC000_00FD | 0xC000_0374 | 0xC000_0409 | 0xC000_0602 => {
@@ -47,11 +45,11 @@ fn by_windows_status(code: i32) -> Option<TerminationFinding> {
         0xC000_0017 | 0xC000_012D => (Reason::HostOom, FactRule::WindowsOutOfMemory),
         _ => return None,
     };
-    Some(TerminationFinding::new(reason, rule, Confidence::Likely))
+    Some(Finding::new(reason, rule, Confidence::Likely))
 }
 
 /// A crash signal is the program's doing; SIGKILL and SIGTERM come from outside and do not identify the sender.
-pub(super) fn by_signal(signal: i32, strongest: Confidence) -> TerminationFinding {
+pub(super) fn by_signal(signal: i32, strongest: Confidence) -> Finding {
     let (reason, rule, confidence) = match signal {
         2 => (Reason::Cancelled, FactRule::Interrupted, strongest),
         4 => (Reason::CodeError, FactRule::IllegalInstruction, strongest),
@@ -63,5 +61,5 @@ pub(super) fn by_signal(signal: i32, strongest: Confidence) -> TerminationFindin
         25 => (Reason::StorageError, FactRule::FileSizeLimit, strongest),
         _ => (Reason::Unknown, FactRule::KilledFromOutside, Confidence::Guess),
     };
-    TerminationFinding::new(reason, rule, confidence)
+    Finding::new(reason, rule, confidence)
 }

@@ -3,7 +3,7 @@
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::exit_code::{SIGNAL_CODE_BASE, by_code};
-use super::finding::TerminationFinding;
+use super::finding::TerminationFinding as Finding;
 use super::placed::{PlacedHit, item};
 use crate::pattern::Pattern;
 use crate::signatures::{Role, collective};
@@ -57,14 +57,13 @@ struct FailedChild<'a> {
 }
 
 /// The end of the child that failed first, where `cause` is only what its siblings saw of it.
-pub(super) fn instead_of(cause: PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> Option<TerminationFinding> {
+pub(super) fn instead_of(cause: PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> Option<Finding> {
     let child = first_failed(placed).filter(|_| is_lost_neighbour(&cause))?;
     if !(was_killed(child.code) || only_siblings_complain(child.rank, placed)) {
         return None;
     }
-    let mut finding = by_code(child.code).unwrap_or_else(|| {
-        TerminationFinding::new(Reason::Unknown, child.report.signature, Confidence::Guess)
-    });
+    let mut finding = by_code(child.code)
+        .unwrap_or_else(|| Finding::new(Reason::Unknown, child.report.signature, Confidence::Guess));
     finding.confidence = Confidence::Guess;
     finding.items.push(item(child.report));
     Some(finding)

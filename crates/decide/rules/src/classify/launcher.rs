@@ -2,16 +2,16 @@
 
 use trackway_core::Confidence;
 
-use super::evidence::TerminationEvidence;
-use super::finding::{EvidenceSource, TerminationFinding};
+use super::evidence::TerminationEvidence as Evidence;
+use super::finding::{EvidenceSource, TerminationFinding as Finding};
 use crate::signatures::engine;
 
 /// The launcher's statement, when it is more specific than "it failed".
-pub(super) fn state(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(super) fn state(evidence: &Evidence) -> Option<Finding> {
     let stated = evidence.launcher.as_ref()?;
     let meaning = engine::meaning(&stated.source, &[&stated.state, &stated.reason])?;
     let confidence = if meaning.conclusive { Confidence::Certain } else { Confidence::Likely };
     let text = format!("{} reports {} {}", stated.source, stated.state, stated.reason);
-    let finding = TerminationFinding::new(meaning.reason, meaning.rule, confidence);
+    let finding = Finding::new(meaning.reason, meaning.rule, confidence);
     Some(finding.with(EvidenceSource::Launcher, text.trim_end()))
 }

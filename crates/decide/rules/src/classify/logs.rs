@@ -10,7 +10,7 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 use super::allocation::is_absurd_allocation;
 use super::ending::ended;
 use super::ending::logged;
-use super::evidence::{Stream, TerminationEvidence};
+use super::evidence::{Stream, TerminationEvidence as Evidence};
 use super::exception::by_hand;
 use super::exception::by_name;
 use super::exception::checkpoint_key;
@@ -19,7 +19,7 @@ use super::exception::sample;
 use super::exception::torn;
 use super::exit_code::ended_by_sigkill;
 use super::failed_child;
-use super::finding::{EvidenceItem, SecondaryFinding, TerminationFinding};
+use super::finding::{EvidenceItem, SecondaryFinding, TerminationFinding as Finding};
 use super::hits::{
     SAME_ERROR_LINES, SAME_MESSAGE_LINES, announces, explains, is_announcement, is_bare_interrupt,
     is_cancellation, is_causal, is_crash, is_soft, reason_in_phase, says_aborted, says_sigkill, was_judges,
@@ -42,31 +42,31 @@ const MAX_OTHERS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct LogReading {
     /// The cause it names.
-    pub(super) cause: Option<TerminationFinding>,
+    pub(super) cause: Option<Finding>,
     /// A reading too weak against a signal or an exit code.
-    pub(super) weak: Option<TerminationFinding>,
+    pub(super) weak: Option<Finding>,
     /// The last line of standard error, where nothing else says why the attempt ended.
-    pub(super) last_words: Option<TerminationFinding>,
+    pub(super) last_words: Option<Finding>,
     /// The work's own statement that it reached its end, if nothing failed after it.
-    pub(super) completion: Option<TerminationFinding>,
+    pub(super) completion: Option<Finding>,
     /// A stop that was not the plan's end (a person, a limit, a lost loss, a logged failure), if nothing speaks of a normal end after it.
-    pub(super) stopped: Option<TerminationFinding>,
+    pub(super) stopped: Option<Finding>,
     /// The training loss that was NaN or infinite in the last lines.
-    pub(super) lost_loss: Option<TerminationFinding>,
+    pub(super) lost_loss: Option<Finding>,
     /// Whether something in the log was not dealt with, or is what only some healthy runs print.
     pub(super) has_doubts: bool,
     /// Whether a stream ends with the traceback of the main program or with a launcher's report of a failed child, and nothing states a
     /// normal end.
     pub(super) ends_badly: bool,
     /// A traceback of which nothing shows whether it was handled, with its frame.
-    pub(super) traceback: Option<TerminationFinding>,
+    pub(super) traceback: Option<Finding>,
     /// Exit code 0 with an error that the script logged in its last lines.
-    pub(super) logged_error: Option<TerminationFinding>,
+    pub(super) logged_error: Option<Finding>,
     /// Everything else, earliest first.
     pub(super) others: Vec<SecondaryFinding>,
 }
 
-pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
+pub(super) fn read(evidence: &Evidence) -> LogReading {
     let error_file = evidence.error_file.as_ref().map(|file| {
         // The innermost frame is quoted before the message, as in a printed traceback.
         LogScanner::scan(format!("{}\n{}\n", file.traceback, file.message).as_bytes())
@@ -123,7 +123,7 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
 }
 
 /// Drops the lines in which ranks say that they lost their neighbours or waited for them, after Trackway had ended the attempt.
-fn drop_aftermath(placed: &mut Vec<PlacedHit<'_>>, evidence: &TerminationEvidence) {
+fn drop_aftermath(placed: &mut Vec<PlacedHit<'_>>, evidence: &Evidence) {
     let Some(ended_at) = evidence.own_actions.iter().map(|action| action.at).min() else { return };
     let is_later = |found: &&PlacedHit<'_>| is_siblings(found) && found.at.is_some_and(|at| at > ended_at);
     let lines: Vec<_> =
@@ -139,7 +139,7 @@ fn is_siblings(found: &PlacedHit<'_>) -> bool {
 
 /// Whether a hint says something here: what happens now and then in healthy runs must be repeated, be complete, or be the last thing in the
 /// log.
-fn is_telling_hint(found: &PlacedHit<'_>, placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
+fn is_telling_hint(found: &PlacedHit<'_>, placed: &[PlacedHit<'_>], evidence: &Evidence) -> bool {
     if found.signature == early_stop::COUNTER {
         return ended::counter_is_full(&found.text);
     }
@@ -168,7 +168,7 @@ fn is_telling_hint(found: &PlacedHit<'_>, placed: &[PlacedHit<'_>], evidence: &T
 
 /// All hits in one order: the error file first (torchrun keeps the first failure there), then by time where every
 /// hit has one, else standard output before standard error.
-fn place<'a>(evidence: &'a TerminationEvidence, error_file: &'a [Hit]) -> Vec<PlacedHit<'a>> {
+fn place<'a>(evidence: &'a Evidence, error_file: &'a [Hit]) -> Vec<PlacedHit<'a>> {
     let mut hits: Vec<(Option<Stream>, &Hit)> = Vec::new();
     let mut logs: Vec<_> = evidence.logs.iter().collect();
     logs.sort_by_key(|log| log.stream);
@@ -194,10 +194,7 @@ enum Strength {
     Open,
 }
 
-fn strongest<'a>(
-    placed: &[PlacedHit<'a>],
-    evidence: &TerminationEvidence,
-) -> Option<(PlacedHit<'a>, Strength)> {
+fn strongest<'a>(placed: &[PlacedHit<'a>], evidence: &Evidence) -> Option<(PlacedHit<'a>, Strength)> {
     if let Some(found) = open_cause(placed) {
         if is_cancellation(found.hit)
             && let Some(before) = failed_before(found, placed, evidence)
@@ -233,7 +230,7 @@ fn strongest<'a>(
 fn failed_before<'a>(
     cancellation: PlacedHit<'a>,
     placed: &[PlacedHit<'a>],
-    evidence: &TerminationEvidence,
+    evidence: &Evidence,
 ) -> Option<(PlacedHit<'a>, Strength)> {
     let is_before = |found: &PlacedHit<'_>| {
         found.order < cancellation.order
@@ -336,8 +333,8 @@ fn thrown_after_interrupt<'a>(
 fn torn_after_interrupt(
     cause: PlacedHit<'_>,
     placed: &[PlacedHit<'_>],
-    unended: Option<&TerminationFinding>,
-) -> Option<TerminationFinding> {
+    unended: Option<&Finding>,
+) -> Option<Finding> {
     let is_report = cause.reason == Reason::Cancelled
         && cause.role == Role::Cause
         && !is_bare_interrupt(&cause.text)
@@ -346,7 +343,7 @@ fn torn_after_interrupt(
                 && found.stream == cause.stream
                 && found.line_number > cause.line_number
         });
-    let says_something = |torn: &&TerminationFinding| {
+    let says_something = |torn: &&Finding| {
         !matches!(torn.reason, Reason::CodeError | Reason::Cancelled)
             && torn.items.first().is_some_and(|item| item.line_number > Some(cause.line_number))
     };
@@ -354,7 +351,7 @@ fn torn_after_interrupt(
 }
 
 /// The traceback of the other process that an exception announces, if it is the last one of its stream: its exception may be missing.
-fn announced_end<'a>(found: PlacedHit<'_>, evidence: &'a TerminationEvidence) -> Option<&'a TracebackEnd> {
+fn announced_end<'a>(found: PlacedHit<'_>, evidence: &'a Evidence) -> Option<&'a TracebackEnd> {
     let log = evidence.logs.iter().find(|log| Some(log.stream) == found.stream)?;
     let reach = found.line_number + 1..=found.line_number + SAME_ERROR_LINES;
     let end = log.log.last_traceback.as_ref()?;
@@ -403,8 +400,8 @@ fn finding(
     found: PlacedHit<'_>,
     strength: Strength,
     placed: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> TerminationFinding {
+    evidence: &Evidence,
+) -> Finding {
     let mut hit = found.hit.clone();
     if settings::are_at_fault(&hit, &evidence.rejected_settings) {
         hit.reason = Reason::CodeError;
@@ -422,7 +419,7 @@ fn finding(
         Reason::CodeError if is_sample() => Reason::DataError,
         reason => reason,
     };
-    let mut finding = TerminationFinding::new(reason, found.signature, confidence(found, strength, placed));
+    let mut finding = Finding::new(reason, found.signature, confidence(found, strength, placed));
     if reason == Reason::EvaluatorError {
         finding.retry_outlook = lasting::outlook_of(hit.reason, finding.rule, &hit.text);
         finding.within_training = Some(hit.reason).filter(|reason| *reason != Reason::EvaluatorError);
@@ -475,11 +472,11 @@ fn raised_before(found: PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> Option<Evide
 }
 
 /// Numbers that are lost break what computes with them: an exception of no family after them has them as its cause.
-fn unless_numbers_were_lost(named: TerminationFinding, hit: &Hit, strength: Strength) -> TerminationFinding {
+fn unless_numbers_were_lost(named: Finding, hit: &Hit, strength: Strength) -> Finding {
     let may_follow =
         strength == Strength::Exception && named.reason == Reason::CodeError && !is_code_type(&hit.text);
     let reason = if may_follow { Reason::NumericDivergence } else { named.reason };
-    TerminationFinding { reason, ..named }
+    Finding { reason, ..named }
 }
 
 /// Whether both lines name one exception: a pool and a runtime repeat what a worker raised, without its frames.
@@ -536,11 +533,7 @@ fn is_proved(found: PlacedHit<'_>, placed: &[PlacedHit<'_>]) -> bool {
 }
 
 /// Hints, and a traceback whose exception no rule reads.
-fn weak_reading(
-    placed: &[PlacedHit<'_>],
-    torn: Option<TerminationFinding>,
-    evidence: &TerminationEvidence,
-) -> Option<TerminationFinding> {
+fn weak_reading(placed: &[PlacedHit<'_>], torn: Option<Finding>, evidence: &Evidence) -> Option<Finding> {
     let specific = |found: &&PlacedHit<'_>| found.role == Role::Hint && found.reason != Reason::CodeError;
     // The launcher's report quotes the traceback of the process that failed.
     let is_quoted = placed.iter().any(|found| found.text.contains("ProcessRaisedException"));
@@ -555,7 +548,7 @@ fn weak_reading(
 }
 
 /// The log itself states that the reason is not known.
-fn unknown_by_name(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+fn unknown_by_name(placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Finding> {
     let unknown =
         || placed.iter().filter(|found| found.reason == Reason::Unknown && found.role == Role::Consequence);
     // How the first one failed says more than that others were ended for it, which may be printed before.
@@ -567,7 +560,7 @@ fn unknown_by_name(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> 
     if let Some(gone) = unknown().find(|found| found.signature == code::WORKER_GONE)
         && (ended_by_sigkill(evidence) || was_killed())
     {
-        finding = TerminationFinding { reason: Reason::HostOom, ..gone.finding(Confidence::Guess) };
+        finding = Finding { reason: Reason::HostOom, ..gone.finding(Confidence::Guess) };
     }
     Some(finding)
 }

@@ -36,12 +36,13 @@ mod verdict;
 
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
 
+use evidence::TerminationEvidence as Evidence;
 pub use evidence::{
     ActionKind, ErrorFile, LauncherState, NonFiniteLoss, OwnAction, Progress, Stream, StreamLog,
     TerminationEvidence,
 };
 pub use exception::lasting::thrown;
-use finding::TerminationFinding;
+use finding::TerminationFinding as Finding;
 pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
 pub use rule::{FactRule, TerminationRule};
@@ -49,7 +50,7 @@ pub use verdict::TerminationVerdict;
 
 /// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
 #[must_use]
-pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
+pub fn classify(evidence: &Evidence) -> TerminationVerdict {
     let evidence = &*ending::outlived::settle(evidence);
     let mut log = logs::read(evidence);
     // What Trackway did comes first: its intent is known, and the rest may only follow from it.
@@ -67,7 +68,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
         .or_else(|| process::signal_or_code(evidence))
         .or_else(|| log.weak.clone())
         .or_else(|| log.last_words.clone())
-        .unwrap_or_else(|| TerminationFinding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
+        .unwrap_or_else(|| Finding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
     } else if evidence.is_launch {
@@ -81,7 +82,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
     }
     // Last: the rule of a ladder judges only what ended well.
     if let Some(why) = evidence.rung_refused.as_ref().filter(|_| finding.reason.is_success()) {
-        finding = TerminationFinding::new(Reason::RungRejected, FactRule::RungRefused, Confidence::Certain)
+        finding = Finding::new(Reason::RungRejected, FactRule::RungRefused, Confidence::Certain)
             .with(EvidenceSource::Rule, why)
             .and_also(finding);
     }
@@ -89,7 +90,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
 }
 
 /// A failure of an evaluation launch is the evaluator's, unless machines, people or limits ended it.
-fn as_evaluation(finding: TerminationFinding) -> TerminationFinding {
+fn as_evaluation(finding: Finding) -> Finding {
     let is_own = matches!(
         finding.reason,
         Reason::CodeError | Reason::DataError | Reason::SchemaDrift | Reason::NetworkError | Reason::Unknown
@@ -100,16 +101,13 @@ fn as_evaluation(finding: TerminationFinding) -> TerminationFinding {
     }
     let confidence = finding.confidence.max(Confidence::Likely);
     let retry_outlook = exception::lasting::outlook_of_evaluation(&finding);
-    TerminationFinding { reason: Reason::EvaluatorError, confidence, retry_outlook, ..finding }
+    Finding { reason: Reason::EvaluatorError, confidence, retry_outlook, ..finding }
 }
 
 /// An evaluation inside the script is part of the training: what fails there ended the training. Only a process that Trackway launched to
 /// evaluate is an evaluator.
-fn as_training(
-    mut finding: TerminationFinding,
-    mut log: logs::LogReading,
-) -> (TerminationFinding, logs::LogReading) {
-    let within = |found: &mut TerminationFinding| {
+fn as_training(mut finding: Finding, mut log: logs::LogReading) -> (Finding, logs::LogReading) {
+    let within = |found: &mut Finding| {
         if found.reason == Reason::EvaluatorError {
             found.reason = found.within_training.unwrap_or_else(|| within_training(found.rule));
             found.retry_outlook = None;
@@ -133,12 +131,12 @@ fn within_training(rule: TerminationRule) -> Reason {
     }
 }
 
-fn own_action(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+fn own_action(evidence: &Evidence) -> Option<Finding> {
     let action = evidence.own_actions.iter().min_by_key(|action| (action.kind, action.at))?;
     let (reason, rule) = action.kind.meaning();
     let ended_well = evidence.exit_code == Some(0) && !action.kill_sent;
     let confidence = if ended_well { Confidence::Likely } else { Confidence::Certain };
-    let mut finding = TerminationFinding::new(reason, rule, confidence);
+    let mut finding = Finding::new(reason, rule, confidence);
     if matches!(action.kind, ActionKind::InjectedKill | ActionKind::InjectedTerm) {
         finding.domain = Some(Domain::Operator);
     }
@@ -153,7 +151,7 @@ fn own_action(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     ))
 }
 
-fn could_not_start(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+fn could_not_start(evidence: &Evidence) -> Option<Finding> {
     let error = evidence.spawn_error.as_ref()?;
     let lower = error.to_lowercase();
     let is_ours =
@@ -167,25 +165,21 @@ fn could_not_start(evidence: &TerminationEvidence) -> Option<TerminationFinding>
     } else {
         (Reason::Unknown, Confidence::Guess)
     };
-    let mut finding = TerminationFinding::new(reason, FactRule::CouldNotStart, confidence);
+    let mut finding = Finding::new(reason, FactRule::CouldNotStart, confidence);
     finding.domain = Some(if is_ours { Domain::Operator } else { Domain::Infrastructure });
     Some(finding.with(EvidenceSource::WaitStatus, format!("the command could not be started: {error}")))
 }
 
 /// An engine reports a job as preempted, timed out or cancelled that had ended by itself in the meantime. Where the end was recorded with
 /// exit code 0 and no signal had reached the script, that counts.
-fn unless_finished_first(
-    stated: TerminationFinding,
-    evidence: &TerminationEvidence,
-    log: &logs::LogReading,
-) -> TerminationFinding {
+fn unless_finished_first(stated: Finding, evidence: &Evidence, log: &logs::LogReading) -> Finding {
     let may_be_late = matches!(stated.reason, Reason::Preempted | Reason::Timeout | Reason::Cancelled);
     let finished = process::clean_exit(evidence, log)
         .filter(|end| may_be_late && end.reason.is_success() && evidence.was_signalled == Some(false));
     match finished {
         Some(finding) => {
             let confidence = finding.confidence.max(Confidence::Likely);
-            TerminationFinding { confidence, ..finding }.and_also(stated)
+            Finding { confidence, ..finding }.and_also(stated)
         }
         None => unless_caused_earlier(stated, log),
     }
@@ -193,7 +187,7 @@ fn unless_finished_first(
 
 /// A time limit or a cancellation is how a run ends that had already failed and hung; the earlier failure is the
 /// cause. Statements about memory, machines and preemption are not overridden.
-fn unless_caused_earlier(stated: TerminationFinding, log: &logs::LogReading) -> TerminationFinding {
+fn unless_caused_earlier(stated: Finding, log: &logs::LogReading) -> Finding {
     let may_follow = matches!(stated.reason, Reason::Timeout | Reason::Cancelled);
     let earlier = log.cause.as_ref().filter(|cause| {
         cause.is_open_cause
@@ -204,14 +198,14 @@ fn unless_caused_earlier(stated: TerminationFinding, log: &logs::LogReading) -> 
     });
     match earlier {
         Some(cause) if may_follow => {
-            TerminationFinding { confidence: Confidence::Likely, ..cause.clone() }.and_also(stated)
+            Finding { confidence: Confidence::Likely, ..cause.clone() }.and_also(stated)
         }
         _ => stated,
     }
 }
 
 /// A training whose loss is NaN or infinite to the end has no result, whatever the script's exit code.
-fn loss_not_finite(evidence: &TerminationEvidence, confidence_max: Confidence) -> Option<TerminationFinding> {
+fn loss_not_finite(evidence: &Evidence, confidence_max: Confidence) -> Option<Finding> {
     let loss = evidence.non_finite_loss.as_ref().filter(|_| evidence.kind == LaunchKind::Train)?;
     let confidence = if loss.is_certain() { confidence_max } else { Confidence::Likely };
     let text = match loss.count == loss.point_count {
@@ -221,7 +215,7 @@ fn loss_not_finite(evidence: &TerminationEvidence, confidence_max: Confidence) -
             loss.metric, loss.from_step, loss.last_step, loss.count, loss.point_count
         ),
     };
-    let finding = TerminationFinding::new(Reason::NumericDivergence, FactRule::LossNotFinite, confidence);
+    let finding = Finding::new(Reason::NumericDivergence, FactRule::LossNotFinite, confidence);
     Some(finding.with(EvidenceSource::Metrics, text))
 }
 

@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 use trackway_core::Confidence;
 
-use super::evidence::{Stream, TerminationEvidence};
-use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
+use super::evidence::{Stream, TerminationEvidence as Evidence};
+use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding as Finding};
 use crate::scan::{Handling, Hit, OwnFrame};
 use crate::signatures::Role;
 
@@ -46,14 +46,14 @@ impl PlacedHit<'_> {
     }
 
     /// Whether it is among the last lines of its stream.
-    pub(super) fn is_within(&self, evidence: &TerminationEvidence, last_lines: u64) -> bool {
+    pub(super) fn is_within(&self, evidence: &Evidence, last_lines: u64) -> bool {
         let mut logs = evidence.logs.iter().filter(|log| Some(log.stream) == self.stream);
         logs.any(|log| self.line_number + last_lines > log.log.line_count)
     }
 
     /// The end that the line states, with the line as its evidence.
-    pub(super) fn finding(self, confidence: Confidence) -> TerminationFinding {
-        let mut finding = TerminationFinding::new(self.reason, self.signature, confidence);
+    pub(super) fn finding(self, confidence: Confidence) -> Finding {
+        let mut finding = Finding::new(self.reason, self.signature, confidence);
         finding.items.push(item(self));
         finding
     }

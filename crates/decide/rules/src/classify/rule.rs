@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use trackway_core::{UnknownWord, closed_list};
+use trackway_core::{UnknownWord, closed_list, serialized_as_text};
 
 use crate::signatures::RuleName;
 
@@ -160,17 +159,7 @@ impl FromStr for TerminationRule {
     }
 }
 
-impl Serialize for TerminationRule {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for TerminationRule {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+serialized_as_text!(TerminationRule);
 
 #[cfg(debug_assertions)]
 impl schemars::JsonSchema for TerminationRule {

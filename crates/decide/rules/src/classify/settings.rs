@@ -23,29 +23,11 @@ static CONVERTED: Pattern = Pattern::new(
     r"\b(float|int)\(\s*(self\.)?((\w+_)?(cfg|config|conf|settings|hparams|hyper_?params|params|args|opts?|environ|getenv)\b|(os\.environ|os\.getenv|sys\.argv|yaml\.\w+\(|tomllib\.\w+\())",
 );
 /// What code that reads data names, and lines of a file of records.
-static DATA: Pattern = Pattern::new(any_of![
-    "data",
-    r"\b(train|valid|val|test|dev)([_./-]|\b)",
-    r"rows?\b",
-    r"records?\b",
-    r"samples?\b",
-    r"\blines?\b",
-    "jsonl",
-    "corpus",
-    "shard",
-    "annot",
-    r"labels?\b",
-    r"examples?\b",
-    "caption",
-    r"instances?\b",
-    r"documents?\b",
-    r"articles?\b",
-    "manifest",
-    "index",
-    "image",
-    r"\bfor \w+ in\b",
-    r"loads\(\w\b",
-]);
+static DATA: Pattern = Pattern::new(any_of! {
+    "data", r"\b(train|valid|val|test|dev)([_./-]|\b)", r"rows?\b", r"records?\b", r"samples?\b", r"\blines?\b",
+    "jsonl", "corpus", "shard", "annot", r"labels?\b", r"examples?\b", "caption", r"instances?\b", r"documents?\b",
+    r"articles?\b", "manifest", "index", "image", r"\bfor \w+ in\b", r"loads\(\w\b",
+});
 /// Functions that train or test: their names say nothing of what a line of them reads.
 static TRAINS: Pattern = Pattern::new(r"\b(train|valid|val|test|dev)(_\w+)?\b");
 /// The value that cannot be read, as the message quotes it.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, Domain, RetryOutlook, TerminationReason as Reason};
 
-use super::evidence::TerminationEvidence;
-use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, TerminationFinding};
+use super::evidence::TerminationEvidence as Evidence;
+use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, TerminationFinding as Finding};
 use super::fingerprint::fingerprint;
 use super::logs::LogReading;
 use super::outlook;
@@ -36,11 +36,7 @@ pub struct TerminationVerdict {
     pub fingerprint: String,
 }
 
-pub(super) fn seal(
-    mut finding: TerminationFinding,
-    log: &LogReading,
-    evidence: &TerminationEvidence,
-) -> TerminationVerdict {
+pub(super) fn seal(mut finding: Finding, log: &LogReading, evidence: &Evidence) -> TerminationVerdict {
     let was_sent = finding.items.first().is_some_and(|item| item.source == EvidenceSource::OwnAction);
     let is_other = |reason: Reason, rule: TerminationRule| {
         let is_torn = rule == FactRule::TornTraceback.into() && (was_sent || log.cause.is_some());
@@ -118,7 +114,7 @@ fn follows_from_signal(rule: TerminationRule) -> bool {
 }
 
 /// The facts that belong beside every verdict.
-fn surroundings(evidence: &TerminationEvidence) -> Vec<EvidenceItem> {
+fn surroundings(evidence: &Evidence) -> Vec<EvidenceItem> {
     let item = |source, text: String| EvidenceItem { source, line_number: None, stream: None, text };
     let mut items = Vec::new();
     if let Some(code) = evidence.exit_code {

@@ -7,7 +7,7 @@
 
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 
-use super::anomaly::{Anomaly, DetectorChange, Sample, number};
+use super::anomaly::{DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::series::level::{Deviation, Level};
 use super::series::streak::Streak;
@@ -101,16 +101,9 @@ impl GradientWatch {
     ) -> Option<DetectorChange> {
         let beyond_record = bad && sample.value > rule.threshold * self.level.record;
         let patience = if beyond_record { 1 } else { rule.patience };
-        self.explosion.take(bad, sample.step, patience, CALM).change(|first_step| Anomaly {
-            severity: Critical,
-            first_step,
-            value: Some(sample.value / standing.median),
-            threshold: rule.threshold,
-            evidence: format!(
-                "the gradient norm is {}; {} is usual",
-                number(sample.value),
-                number(standing.median)
-            ),
+        let turn = self.explosion.take(bad, sample.step, patience, CALM);
+        turn.change(Critical, Some(sample.value / standing.median), rule.threshold, || {
+            format!("the gradient norm is {}; {} is usual", number(sample.value), number(standing.median))
         })
     }
 
@@ -121,18 +114,12 @@ impl GradientWatch {
         standing: Option<Deviation>,
         bad: bool,
     ) -> Option<DetectorChange> {
-        self.vanishing.take(bad, sample.step, rule.patience, CALM).change(|first_step| {
+        self.vanishing.take(bad, sample.step, rule.patience, CALM).change(Warn, None, rule.threshold, || {
             let usual = match standing {
                 Some(standing) => format!("; {} was usual", number(standing.median)),
                 None => " from the beginning".into(),
             };
-            Anomaly {
-                severity: Warn,
-                first_step,
-                value: None,
-                threshold: rule.threshold,
-                evidence: format!("the gradient norm is {}{usual}", number(sample.value)),
-            }
+            format!("the gradient norm is {}{usual}", number(sample.value))
         })
     }
 }

@@ -7,7 +7,7 @@
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
-use super::anomaly::{Anomaly, DetectorChange, Sample, number};
+use super::anomaly::{DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::series::level::Level;
 use super::series::streak::Streak;
@@ -58,16 +58,15 @@ impl LearningRateWatch {
         let beyond = rate < 0.0 || rate > rule.threshold;
         let bad = beyond || self.jump || rate == 0.0;
         let patience = if beyond || self.jump { 1 } else { rule.patience };
-        self.streak.take(bad, sample.step, patience, CALM).change(|first_step| {
-            let evidence = if self.jump {
+        let threshold = if self.jump { JUMP_FACTOR * before } else { rule.threshold };
+        self.streak.take(bad, sample.step, patience, CALM).change(Warn, None, threshold, || {
+            if self.jump {
                 format!("the learning rate is {}; the highest before was {}", number(rate), number(before))
             } else if rate == 0.0 {
                 format!("the learning rate has been 0 for {} steps", rule.patience)
             } else {
                 format!("the learning rate is {}", number(rate))
-            };
-            let threshold = if self.jump { JUMP_FACTOR * before } else { rule.threshold };
-            Anomaly { severity: Warn, first_step, value: None, threshold, evidence }
+            }
         })
     }
 }
@@ -97,11 +96,11 @@ impl UpdateRatio {
         self.since_resume = self.since_resume.map(|steps| steps + 1).filter(|steps| *steps <= RESUME_STEPS);
         let odd = self.odd(sample.value, sample.value / rate.unwrap_or(1.0));
         let patience = if matches!(odd, Some(Odd::AfterResume(_))) { 1 } else { rule.patience };
-        self.streak.take(odd.is_some(), sample.step, patience, CALM).change(|first_step| {
-            let odd = odd.expect("a streak fires at an observation that is bad");
-            let (threshold, evidence) = odd.words(rule, sample.value);
-            Anomaly { severity: Warn, first_step, value: None, threshold, evidence }
-        })
+        // A streak fires at an observation that is bad.
+        let (threshold, evidence) = odd.as_ref().map(|odd| odd.words(rule, sample.value)).unwrap_or_default();
+        self.streak
+            .take(odd.is_some(), sample.step, patience, CALM)
+            .change(Warn, None, threshold, || evidence)
     }
 
     fn odd(&mut self, ratio: f64, relative: f64) -> Option<Odd> {

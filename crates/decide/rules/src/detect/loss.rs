@@ -14,7 +14,7 @@
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 use trackway_formats::record::is_rounded_zero;
 
-use super::anomaly::{Anomaly, DetectorChange, Sample, number};
+use super::anomaly::{DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::series::level::{Deviation, Level};
 use super::series::streak::Streak;
@@ -115,17 +115,11 @@ impl LossWatch {
         if bad && !self.spike.is_bad() {
             self.jumps_begun = self.jumps_begun.saturating_add(1);
         }
-        self.spike.take(bad, sample.step, patience, CALM).change(|first_step| Anomaly {
-            severity: if beyond_record { Critical } else { Warn },
-            first_step,
-            value: Some(standing.z),
-            threshold: rule.threshold,
-            evidence: format!(
-                "the loss is {}, {} deviations above its median of {}",
-                number(sample.value),
-                number(standing.z),
-                number(standing.median)
-            ),
+        let severity = if beyond_record { Critical } else { Warn };
+        let turn = self.spike.take(bad, sample.step, patience, CALM);
+        turn.change(severity, Some(standing.z), rule.threshold, || {
+            let (now, z, median) = (number(sample.value), number(standing.z), number(standing.median));
+            format!("the loss is {now}, {z} deviations above its median of {median}")
         })
     }
 
@@ -143,16 +137,10 @@ impl LossWatch {
         if jumped && !self.shift.is_bad() {
             self.rises_begun = self.rises_begun.saturating_add(1);
         }
-        self.shift.take(jumped || climbed, sample.step, patience, CALM).change(|first_step| {
-            let from = if climbed { lowest } else { standing.median };
-            let to = if climbed { standing.median } else { sample.value };
-            Anomaly {
-                severity: Warn,
-                first_step,
-                value: Some(to / from),
-                threshold: rule.threshold,
-                evidence: format!("the loss went from {} to {} and stays there", number(from), number(to)),
-            }
+        let (from, to) = if climbed { (lowest, standing.median) } else { (standing.median, sample.value) };
+        let turn = self.shift.take(jumped || climbed, sample.step, patience, CALM);
+        turn.change(Warn, Some(to / from), rule.threshold, || {
+            format!("the loss went from {} to {} and stays there", number(from), number(to))
         })
     }
 }

@@ -7,7 +7,7 @@
 
 use trackway_core::detect::DetectionSeverity::Critical;
 
-use super::anomaly::{Anomaly, DetectorChange, Sample, number};
+use super::anomaly::{DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::series::streak::Streak;
 
@@ -39,19 +39,10 @@ impl LossScale {
         self.seen = self.seen.saturating_add(1);
         let fell =
             self.seen > SEARCH_STEPS && sample.value * 2f64.powi(rule.patience.min(60) as i32) <= before;
-        self.streak.take(sample.value < rule.threshold || fell, sample.step, 1, CALM).change(|first_step| {
-            let was = if fell {
-                format!(", and was {} some {SPAN} steps ago", number(before))
-            } else {
-                String::new()
-            };
-            Anomaly {
-                severity: Critical,
-                first_step,
-                value: None,
-                threshold: rule.threshold,
-                evidence: format!("the loss scale is {}{was}", number(sample.value)),
-            }
+        let turn = self.streak.take(sample.value < rule.threshold || fell, sample.step, 1, CALM);
+        turn.change(Critical, None, rule.threshold, || {
+            let now = format!("the loss scale is {}", number(sample.value));
+            if fell { format!("{now}, and was {} some {SPAN} steps ago", number(before)) } else { now }
         })
     }
 }

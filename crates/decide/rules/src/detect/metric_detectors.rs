@@ -1,6 +1,6 @@
 //! One metric of one rank, with the detectors that look at it.
 
-use trackway_core::detect::Detector;
+use trackway_core::detect::{Detector, Detector as D};
 use trackway_formats::record::{PROGRESSIVE_LOSS, is_rounded_zero};
 
 use super::anomaly::{DetectorChange, Sample};
@@ -61,36 +61,50 @@ enum State {
     None,
 }
 
-fn main_loss(
-    (loss, plateau, dead): &mut (LossWatch, Plateau, DeadInput),
-    rules: &Rules,
-    sample: Sample,
-    rank: &mut Rank,
-    falls: bool,
-    changes: &mut Changes,
-) {
-    use Detector as D;
-    let (spike, shift) = (rules.of(D::LossSpike), rules.of(D::LossShift));
-    let [spiked, shifted] = loss.take(spike, shift, sample);
-    if falls {
-        changes.extend(on(rules, D::LossSpike, |_| spiked));
-        changes.extend(on(rules, D::LossShift, |_| shifted));
-        changes.extend(on(rules, D::Plateau, |rule| plateau.take(rule, sample)));
-    }
-    changes.extend(on(rules, D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss)));
-    (rank.loss_usual, rank.loss_initial) = (loss.level.usual(), loss.level.initial());
-    (rank.loss_mean, rank.loss_initial_mean) = (Some(loss.mean), Some(loss.initial_mean));
+/// The rules, and what the detectors that are on changed.
+struct DetectorCalls<'r> {
+    rules: &'r Rules,
+    changes: Changes,
 }
 
-fn gradient(state: &mut GradientWatch, rules: &Rules, sample: Sample, rank: &Rank, changes: &mut Changes) {
-    use Detector as D;
-    let (explosion, vanishing) = (rules.of(D::GradientExplosion), rules.of(D::GradientVanishing));
-    // A part without any gradient, while others have one, is odd at any loss.
-    let cut_off = sample.value == 0.0 && rank.has_gradient();
-    let learned = rank.learned() && !cut_off;
-    let [exploded, vanished] = state.take(explosion, vanishing, sample, learned);
-    changes.extend(on(rules, D::GradientExplosion, |_| exploded));
-    changes.extend(on(rules, D::GradientVanishing, |_| vanished));
+impl DetectorCalls<'_> {
+    /// Calls a detector that is not off.
+    fn on(&mut self, detector: Detector, ask: impl FnOnce(Rule) -> Option<DetectorChange>) {
+        let rule = self.rules.of(detector);
+        if rule.enabled {
+            self.changes.extend(ask(rule).map(|change| (detector, change)));
+        }
+    }
+
+    fn main_loss(
+        &mut self,
+        (loss, plateau, dead): &mut (LossWatch, Plateau, DeadInput),
+        sample: Sample,
+        rank: &mut Rank,
+        falls: bool,
+    ) {
+        let (spike, shift) = (self.rules.of(D::LossSpike), self.rules.of(D::LossShift));
+        let [spiked, shifted] = loss.take(spike, shift, sample);
+        if falls {
+            self.on(D::LossSpike, |_| spiked);
+            self.on(D::LossShift, |_| shifted);
+            self.on(D::Plateau, |rule| plateau.take(rule, sample));
+        }
+        self.on(D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss));
+        (rank.loss_usual, rank.loss_initial) = (loss.level.usual(), loss.level.initial());
+        (rank.loss_mean, rank.loss_initial_mean) = (Some(loss.mean), Some(loss.initial_mean));
+    }
+
+    fn gradient(&mut self, state: &mut GradientWatch, sample: Sample, rank: &Rank) {
+        let (explosion, vanishing) =
+            (self.rules.of(D::GradientExplosion), self.rules.of(D::GradientVanishing));
+        // A part without any gradient, while others have one, is odd at any loss.
+        let cut_off = sample.value == 0.0 && rank.has_gradient();
+        let learned = rank.learned() && !cut_off;
+        let [exploded, vanished] = state.take(explosion, vanishing, sample, learned);
+        self.on(D::GradientExplosion, |_| exploded);
+        self.on(D::GradientVanishing, |_| vanished);
+    }
 }
 
 impl MetricDetectors {
@@ -120,13 +134,12 @@ impl MetricDetectors {
         loss: LossKind,
         memory_limit_bytes: Option<f64>,
     ) -> Changes {
-        let mut changes = Changes::new();
-        changes
-            .extend(on(rules, Detector::NonFinite, |rule| self.non_finite(rule, sample, rank, loss.is_main)));
+        let mut calls = DetectorCalls { rules, changes: Changes::new() };
+        calls.on(D::NonFinite, |rule| self.non_finite(rule, sample, rank, loss.is_main));
         if sample.value.is_finite() {
-            self.finite(rules, sample, rank, loss, memory_limit_bytes, &mut changes);
+            self.finite(&mut calls, sample, rank, loss, memory_limit_bytes);
         }
-        changes
+        calls.changes
     }
 
     fn non_finite(&mut self, rule: Rule, sample: Sample, rank: &Rank, main: bool) -> Option<DetectorChange> {
@@ -150,68 +163,62 @@ impl MetricDetectors {
 
     fn finite(
         &mut self,
-        rules: &Rules,
+        calls: &mut DetectorCalls<'_>,
         sample: Sample,
         rank: &mut Rank,
         loss: LossKind,
         memory_limit_bytes: Option<f64>,
-        changes: &mut Changes,
     ) {
-        use Detector as D;
         match (&mut self.state, self.role) {
             // What was printed says only that it is small.
             (State::Gradient(_) | State::LearningRate(_) | State::UpdateRatio(_), _)
                 if is_rounded_zero(sample.value) => {}
-            (State::Loss(state), _) if loss.is_main => {
-                main_loss(state, rules, sample, rank, loss.falls, changes);
-            }
+            (State::Loss(state), _) if loss.is_main => calls.main_loss(state, sample, rank, loss.falls),
             // `value_loss` is that of a critic.
             (State::Validation(state), _) if loss.falls && falls_while_learning(&self.metric) => {
-                changes.extend(on(rules, D::ValidationDivergence, |rule| {
-                    state.take(rule, sample, rank.loss_mean, rank.loss_initial_mean)
-                }));
+                let (mean, initial) = (rank.loss_mean, rank.loss_initial_mean);
+                calls.on(D::ValidationDivergence, |rule| state.take(rule, sample, mean, initial));
             }
             (State::Gradient(state), role) => {
                 if role == Role::GradientNorm {
                     rank.gradient_norm = Some(sample.value);
                 }
-                gradient(state, rules, sample, rank, changes);
+                calls.gradient(state, sample, rank);
             }
             (State::LearningRate(state), _) => {
                 rank.learning_rate(sample);
-                changes.extend(on(rules, D::LearningRate, |rule| state.take(rule, sample)));
+                calls.on(D::LearningRate, |rule| state.take(rule, sample));
             }
             (State::UpdateRatio(state), _) => {
                 let rate = rank.rate();
-                changes.extend(on(rules, D::LearningRate, |rule| state.take(rule, sample, rate)));
+                calls.on(D::LearningRate, |rule| state.take(rule, sample, rate));
             }
             (State::LossScale(state), _) => {
                 rank.loss_scale = Some(sample.value);
-                changes.extend(on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample)));
+                calls.on(D::LossScaleCollapse, |rule| state.take(rule, sample));
             }
             // Batches that are the same as a whole are reported by the digest of the whole batch.
             (State::Digest(_), Role::InputDigest) if rank.repeats_its_batch() => {}
             (State::Digest(state), Role::InputDigest) => {
-                changes.extend(on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs)));
+                calls.on(D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs));
             }
             (State::Digest(state), _) => {
                 rank.batch_digest(sample);
-                changes.extend(on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Digest)));
+                calls.on(D::DeadInput, |rule| state.take(rule, sample, Repeated::Digest));
             }
             (State::Memory(state), _) => {
-                changes
-                    .extend(on(rules, D::MemoryCreep, |rule| state.take(rule, sample, memory_limit_bytes)));
+                calls.on(D::MemoryCreep, |rule| state.take(rule, sample, memory_limit_bytes));
             }
             (_, Role::BatchWaitSeconds) => {
-                changes.extend(on(rules, D::DataStarvation, |rule| rank.starvation.wait(rule, sample)));
+                calls.on(D::DataStarvation, |rule| rank.starvation.wait(rule, sample));
             }
             (_, Role::StepSeconds) => {
-                changes.extend(on(rules, D::ThroughputDrop, |rule| rank.drop.take(rule, sample, Each::Step)));
-                changes.extend(on(rules, D::DataStarvation, |rule| rank.starvation.step(rule, sample)));
+                calls.on(D::ThroughputDrop, |rule| rank.drop.take(rule, sample, Each::Step));
+                calls.on(D::DataStarvation, |rule| rank.starvation.step(rule, sample));
             }
             (_, Role::SamplesPerSecond) if !rank.has_step_seconds && sample.value > 0.0 => {
                 let each = Sample { value: 1.0 / sample.value, ..sample };
-                changes.extend(on(rules, D::ThroughputDrop, |rule| rank.drop.take(rule, each, Each::Sample)));
+                calls.on(D::ThroughputDrop, |rule| rank.drop.take(rule, each, Each::Sample));
             }
             _ => {}
         }
@@ -225,17 +232,4 @@ impl MetricDetectors {
             _ => {}
         }
     }
-}
-
-/// Calls a detector that is not off.
-fn on(
-    rules: &Rules,
-    detector: Detector,
-    ask: impl FnOnce(Rule) -> Option<DetectorChange>,
-) -> Option<(Detector, DetectorChange)> {
-    let rule = rules.of(detector);
-    if !rule.enabled {
-        return None;
-    }
-    ask(rule).map(|change| (detector, change))
 }

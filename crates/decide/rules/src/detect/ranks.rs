@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 
-use super::anomaly::{Anomaly, DetectorChange, Sample, number};
+use super::anomaly::{DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::series::streak::Streak;
 
@@ -88,17 +88,10 @@ impl Stragglers {
             let own = *medians.get(rank)?;
             let score = middle / own;
             let bad = score < rule.threshold && own - middle > SLOWER_SECONDS_MIN;
-            let change = speed.streak.take(bad, step, rule.patience, CALM).change(|first_step| Anomaly {
-                severity: Warn,
-                first_step,
-                value: Some(score),
-                threshold: rule.threshold,
-                evidence: format!(
-                    "rank {rank} takes {} s per step, the median of {} ranks {} s",
-                    number(own),
-                    medians.len(),
-                    number(middle)
-                ),
+            let turn = speed.streak.take(bad, step, rule.patience, CALM);
+            let change = turn.change(Warn, Some(score), rule.threshold, || {
+                let (own, middle, ranks) = (number(own), number(middle), medians.len());
+                format!("rank {rank} takes {own} s per step, the median of {ranks} ranks {middle} s")
             });
             Some((*rank, change?))
         };
@@ -132,16 +125,10 @@ impl Agreement {
             return None;
         }
         let streak = self.streaks.entry(rank).or_default();
-        streak.take(differs, sample.step, rule.patience, CALM).change(|first_step| Anomaly {
-            severity: Critical,
-            first_step,
-            value: Some(difference),
-            threshold: rule.threshold,
-            evidence: format!(
-                "rank {rank} has {} where another rank has {}; they were equal before",
-                number(sample.value),
-                number(reported.value)
-            ),
+        let turn = streak.take(differs, sample.step, rule.patience, CALM);
+        turn.change(Critical, Some(difference), rule.threshold, || {
+            let (own, other) = (number(sample.value), number(reported.value));
+            format!("rank {rank} has {own} where another rank has {other}; they were equal before")
         })
     }
 }

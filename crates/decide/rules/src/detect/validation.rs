@@ -7,7 +7,7 @@
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
-use super::anomaly::{Anomaly, DetectorChange, Sample, number};
+use super::anomaly::{DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::series::streak::Streak;
 use super::series::window::Window;
@@ -71,28 +71,20 @@ impl Validation {
             let learned = *training < LEARNED_SHARE * untrained;
             sample.value > if learned { UNTRAINED_FACTOR } else { FAR_FACTOR } * untrained
         });
-        self.streak.take(apart || untrained.is_some(), sample.step, rule.patience, CALM).change(
-            |first_step| {
-                let (now, training) = (number(sample.value), training.map_or("unknown".into(), number));
-                let evidence = match untrained {
-                    Some((_, begin)) => format!(
-                        "the validation loss is {now}; the training loss is {training}, and was {} on average at its beginning",
-                        number(begin)
-                    ),
-                    None => format!(
-                        "the validation loss is {now}, its best was {} at step {}; the training loss is {training}",
-                        number(best.loss),
-                        best.step
-                    ),
-                };
-                Anomaly {
-                    severity: Warn,
-                    first_step,
-                    value: Some(sample.value / best.loss),
-                    threshold: rule.threshold,
-                    evidence,
-                }
-            },
-        )
+        let turn = self.streak.take(apart || untrained.is_some(), sample.step, rule.patience, CALM);
+        turn.change(Warn, Some(sample.value / best.loss), rule.threshold, || {
+            let (now, training) = (number(sample.value), training.map_or("unknown".into(), number));
+            match untrained {
+                Some((_, begin)) => format!(
+                    "the validation loss is {now}; the training loss is {training}, and was {} on average at its beginning",
+                    number(begin)
+                ),
+                None => format!(
+                    "the validation loss is {now}, its best was {} at step {}; the training loss is {training}",
+                    number(best.loss),
+                    best.step
+                ),
+            }
+        })
     }
 }

@@ -26,7 +26,7 @@ use names::{
     held_out_measure, is_accuracy, is_learning_rate, is_loss, is_part_of_loss, is_score, training_measure,
 };
 
-use crate::advice::lines::{Line, Need, OF_DATA, RATE, line};
+use crate::advice::lines::{Line, lines};
 use crate::curves::loss_level::falls_while_learning;
 use crate::curves::reinforcement::is_of_reinforcement;
 use crate::symptom_of_detector;
@@ -253,6 +253,8 @@ pub struct HealthEvidence<'a> {
     pub unmoved: Option<Unmoved>,
     /// Where earlier good runs of the name ended, by the same loss.
     pub earlier: &'a [EarlierEnd],
+    /// What its record has not, in a sentence; none: it has all that was recorded and printed.
+    pub not_kept: Option<&'a str>,
 }
 
 /// Judges an attempt.
@@ -418,10 +420,14 @@ fn looked_at(curves: &Curves) -> Vec<String> {
 
 fn missing(evidence: &HealthEvidence<'_>, nothing: bool) -> Vec<String> {
     let mut missing = Vec::new();
+    let lacks = |what: &str| match evidence.not_kept {
+        Some(not_kept) => format!("{what} is in the record: {not_kept}"),
+        None => format!("{what} was recorded or printed"),
+    };
     if nothing {
-        missing.push("no loss and no accuracy was recorded or printed".to_owned());
+        missing.push(lacks("no loss and no accuracy"));
     } else if evidence.curves.named().all(|(name, _)| loss_rank(name) == 0) {
-        missing.push("no training loss was recorded or printed".to_owned());
+        missing.push(lacks("no training loss"));
     } else if evidence.curves.training_loss().is_none() {
         missing.push("no whole curve was judged: its losses need not fall while a model learns".to_owned());
     }
@@ -449,61 +455,37 @@ fn pairs(curves: &Curves) -> impl Iterator<Item = ((NamedCurve<'_>, NamedCurve<'
 #[must_use]
 pub fn advice(found_by: &str) -> &'static [Line] {
     match found_by {
-        CHANCE_LEVEL => {
-            const {
-                &[line(
-                    "check that labels belong to their inputs, that the loss reaches the weights (a frozen layer, a detached tensor) and that the learning rate is not next to nothing",
-                )]
-            }
-        }
-        LOSS_EXPLODED | LOSS_WENT_BACK => {
-            const {
-                &[
-                    line("lower the learning rate, or clip gradients").by(RATE),
-                    line("look at the data of the step at which the loss rose").by(OF_DATA),
-                ]
-            }
-        }
-        "generalization_gap" => {
-            const {
-                &[line(
-                    "it knows its examples by heart: stop earlier, take more data or regularize; check that both are prepared alike",
-                )]
-            }
-        }
-        UNMOVED_WEIGHTS => {
-            const {
-                &[line(
-                    "the optimizer holds other parameters than those that are saved, all are frozen, the learning rate is 0, or the updates are too small for bfloat16: compare `model.parameters()` with its groups",
-                )]
-            }
-        }
-        scores::WENT_BACK_NAME => {
-            const {
-                &[
-                    line("compare the checkpoint of its best step with the last one").needs(Need::Checkpoint),
-                    line("look at the data and the learning rate of the step from which on it is lower"),
-                ]
-            }
-        }
-        scores::UNMOVING => {
-            const {
-                &[line(
-                    "see whether the model answers the same to every input, as one that always names the largest class, and whether the metric is computed again each time",
-                )]
-            }
-        }
-        "unlike_earlier_runs" => const { &[line("see what changed since the last good run")] },
-        TENSORS => {
-            const {
-                &[line(
-                    "look for the update that made the weights NaN or infinite: clip the gradients, leave an update out where they are not finite, and print their norm",
-                )]
-            }
-        }
+        CHANCE_LEVEL => lines! {
+            "check that labels belong to their inputs, that the loss reaches the weights (a frozen layer, a detached tensor) and that the \
+             learning rate is not next to nothing",
+        },
+        LOSS_EXPLODED | LOSS_WENT_BACK => lines! {
+            "lower the learning rate, or clip gradients" [RateRaised],
+            "look at the data of the step at which the loss rose" [DataNotFinite DataChanged],
+        },
+        "generalization_gap" => lines! {
+            "it knows its examples by heart: stop earlier, take more data or regularize; check that both are prepared alike",
+        },
+        UNMOVED_WEIGHTS => lines! {
+            "the optimizer holds other parameters than those that are saved, all are frozen, the learning rate is 0, or the updates are too \
+             small for bfloat16: compare `model.parameters()` with its groups",
+        },
+        scores::WENT_BACK_NAME => lines! {
+            "compare the checkpoint of its best step with the last one" if Checkpoint,
+            "look at the data and the learning rate of the step from which on it is lower",
+        },
+        scores::UNMOVING => lines! {
+            "see whether the model answers the same to every input, as one that always names the largest class, and whether the metric is \
+             computed again each time",
+        },
+        "unlike_earlier_runs" => lines! { "see what changed since the last good run" },
+        TENSORS => lines! {
+            "look for the update that made the weights NaN or infinite: clip the gradients, leave an update out where they are not finite, \
+             and print their norm",
+        },
         _ => match found_by.parse::<Detector>() {
             Ok(detector) => symptom_of_detector(detector).try_first,
-            Err(_) => const { &[line("see why it was stopped")] },
+            Err(_) => lines! { "see why it was stopped" },
         },
     }
 }

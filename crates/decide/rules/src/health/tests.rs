@@ -61,6 +61,7 @@ fn reported_of<'m>(
         standing: if with_detectors { &standing } else { &[] },
         unmoved,
         earlier,
+        not_kept: None,
     })
 }
 
@@ -129,6 +130,30 @@ fn what_is_odd_is_suspect() {
     let high = |step: u64| 9.0 - step as f64 / 20.0;
     assert_eq!(judged(100, 1, &[("loss", &high)]), (Health::Suspect, vec!["unlike_earlier_runs".into()]));
     assert_eq!(judged(100, 1, &[("rows_per_second", &high)]), (Health::Unknown, Vec::new()));
+}
+
+/// Proves that of a record which has not all no one claims that nothing was recorded or printed: what is not in it is said.
+#[test]
+fn what_could_not_be_kept_is_no_absence() {
+    let said = |curves: &Curves| {
+        let (_, report) = judge(&HealthEvidence {
+            reason: TerminationReason::Completed,
+            last_step: None,
+            from_the_beginning: true,
+            on_all_data: true,
+            curves,
+            losses: &LossRecord::new(SAFE_AFTER, true),
+            standing: &[],
+            unmoved: None,
+            earlier: &[],
+            not_kept: Some("2 values could not be kept"),
+        });
+        report.missing
+    };
+    let mut curves = Curves::default();
+    assert_eq!(said(&curves), ["no loss and no accuracy is in the record: 2 values could not be kept"]);
+    curves.take(0, "accuracy", 1, 0.5);
+    assert_eq!(said(&curves), ["no training loss is in the record: 2 values could not be kept"]);
 }
 
 /// Proves that a loss which fell and went back is found, however it is recorded: broken where it is back at the
@@ -395,6 +420,7 @@ fn updates_that_change_nothing_are_found() {
             standing: &[],
             unmoved: None,
             earlier: &[],
+            not_kept: None,
         });
         let found = report.findings.iter().find(|found| found.found_by == UNMOVED_WEIGHTS);
         assert_eq!(found.map(|found| found.health), expected, "{report:?}");

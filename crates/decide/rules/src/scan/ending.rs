@@ -144,11 +144,10 @@ static STEPS_BAR: Pattern =
 static FINE_COUNT: Pattern =
     Pattern::new(r"\b(step|iter|iteration|update|round)s?\W{0,3}\d{1,12}\s{0,9}(/|of)\s{0,9}\d");
 /// A result of the work in the count.
-static RESULT: Pattern = Pattern::new(any_of![
+static RESULT: Pattern = Pattern::new(any_of! {
     r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|metric)\w{0,12}\W{1,4}[+-]?\d",
-    r"\b(train|val|valid|test)\w* [+-]?\d+[.,]\d",
-    r"\b(done|finished|completed?)\b",
-]);
+    r"\b(train|val|valid|test)\w* [+-]?\d+[.,]\d", r"\b(done|finished|completed?)\b",
+});
 /// Words of ends that are not the plan's.
 static STOP_WORD: Pattern = Pattern::new(
     r"\b(stop|stopped|stopping|abort\w*|terminat\w*|cancell?ed|interrupt\w*|diverg\w*|explod\w*|exceeded|kill(ed|ing)|evict\w*|preempt\w*|crash\w*|halt\w*|gave up|giving up|not (improv|decreas|increas)\w*|nan|out of time|used up|exhausted|(epochs?|steps?|iterations?) (still )?(remain|left|missing)\w*)\b",

@@ -55,13 +55,10 @@ static NO_COMMENT: Pattern = Pattern::new(
 );
 
 /// A level below error, as loggers write it. NCCL's WARN is its error level, so it does not count.
-static BELOW_ERROR: Pattern = Pattern::new(any_of![
-    r"(?-i:(^|[\s|\[(:\-])(WARN|WARNING|INFO|DEBUG)\b)",
-    r"\b\w*Warning: ",
-    r"(^|\s)(?-i:[WI])(\d{4}|\s*tensorflow|\s+external)[ /]",
-    r"^\s*warning\b",
-    r"(^|\W)(?-i:\d{2}\.\d+: [WI] )",
-]);
+static BELOW_ERROR: Pattern = Pattern::new(any_of! {
+    r"(?-i:(^|[\s|\[(:\-])(WARN|WARNING|INFO|DEBUG)\b)", r"\b\w*Warning: ",
+    r"(^|\s)(?-i:[WI])(\d{4}|\s*tensorflow|\s+external)[ /]", r"^\s*warning\b", r"(^|\W)(?-i:\d{2}\.\d+: [WI] )",
+});
 static NCCL_LEVEL: Pattern = Pattern::new(r"nccl warn|\.(cc|cu|h|cpp):\d+ warn");
 
 /// Words that turn the rest of the sentence into a possibility or an advice.
@@ -109,33 +106,21 @@ pub(super) fn is_setting(line: &[u8], matched: &Range<usize>) -> bool {
         || (has("switch") && OF_SWITCH.is_match(words))
 }
 
-static HANDLED: Pattern = Pattern::new(any_of![
-    r"\bskipping\b",
-    r"\b(is|was|were|been|be|batch|sample|step|update|file|record|image) skipped\b",
+static HANDLED: Pattern = Pattern::new(any_of! {
+    r"\bskipping\b", r"\b(is|was|were|been|be|batch|sample|step|update|file|record|image) skipped\b",
     r"\bskipped (\d+ (bad|broken|corrupt\w*|invalid)|this|the|a|bad|corrupt\w*|batch|sample|step|file|record|image)\b",
-    r"\bretrying\b",
-    r"\bwill retry\b",
-    "trying again",
-    r"\bignoring\b",
-    r"\b(error|exception|is|was|be) ignored\b",
-    "falling back",
-    "fall ?back to",
-    r"\brecovered\b",
-    r"continuing\b",
-    "entering retry loop",
+    r"\bretrying\b", r"\bwill retry\b", "trying again", r"\bignoring\b", r"\b(error|exception|is|was|be) ignored\b",
+    "falling back", "fall ?back to", r"\brecovered\b", r"continuing\b", "entering retry loop",
     r"(reducing|halving)[^\n]{0,20}batch",
-]);
+});
 
 /// Words about retries that are over, or that are the reader's to make.
-static RETRIES_OVER: Pattern = Pattern::new(any_of![
+static RETRIES_OVER: Pattern = Pattern::new(any_of! {
     r"\b(please|before|then)\b[^\n]{0,40}\b(re)?try(ing)?\b",
     r"(\b(recommend|suggest|consider)\w*\b[^\n]{0,60}|^\W*and )trying again",
-    "max(imum)?( number of)? (retries|attempts)",
-    "(retries|attempts) (were |was |are )?(exceeded|exhausted|failed)",
-    "giving up",
-    "no more (retries|attempts)",
-    r"(after|reached|exceeded)( all)?( \d+)? (retries|attempts)",
-]);
+    "max(imum)?( number of)? (retries|attempts)", "(retries|attempts) (were |was |are )?(exceeded|exhausted|failed)",
+    "giving up", "no more (retries|attempts)", r"(after|reached|exceeded)( all)?( \d+)? (retries|attempts)",
+});
 
 static PYTHON_FRAME: Pattern =
     Pattern::new(r#"^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*file "[^"\n]+", line \d+(, in [^\n]*)?\s*$"#);
@@ -183,13 +168,10 @@ pub(super) fn says_retries_are_over(line: &[u8]) -> bool {
 }
 
 /// Words in the midst of a match by which it only supposes.
-static SUPPOSES: Pattern = Pattern::new(any_of![
+static SUPPOSES: Pattern = Pattern::new(any_of! {
     r"\b(may|might|could) (also )?(be|have been) (due|caused|related|because|a result)",
-    r"\b(may|might) (have|mean|indicate)\b",
-    r"\bpossibly\b",
-    r"\bperhaps\b",
-    r"\bprobably\b",
-]);
+    r"\b(may|might) (have|mean|indicate)\b", r"\bpossibly\b", r"\bperhaps\b", r"\bprobably\b",
+});
 
 /// Whether the match is only one possibility that the line names.
 pub(super) fn is_hedged(line: &[u8], matched: &Range<usize>) -> bool {

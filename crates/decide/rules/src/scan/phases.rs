@@ -33,43 +33,21 @@ pub(super) static PHASES: [(Phase, Pattern); 12] = [
     ),
     phase(
         Phase::SaveCheckpoint,
-        in_function![
-            r"_?save_\w*checkpoint\w*",
-            r"_?save_model\w*",
-            "save_pretrained",
-            r"save_state\w*",
-            "_save",
-            "_legacy_save",
-            r"save_sharded\w*",
-            "dump_checkpoint",
-            "save_weights",
-            "_save_to_state_dict",
-            "save_ckpt",
-            "torch_save",
-            "async_save",
-            "save_checkpoint",
-        ],
+        in_function! {
+            r"_?save_\w*checkpoint\w*", r"_?save_model\w*", "save_pretrained", r"save_state\w*", "_save",
+            "_legacy_save", r"save_sharded\w*", "dump_checkpoint", "save_weights", "_save_to_state_dict", "save_ckpt",
+            "torch_save", "async_save", "save_checkpoint",
+        },
     ),
     phase(
         Phase::LoadCheckpoint,
         any_of![
-            in_function![
-                r"_?load_\w*checkpoint\w*",
-                r"load_state_dict\w*",
-                "load_from_checkpoint",
-                r"_load_state_dict_into\w*",
-                r"load_weights\w*",
-                r"load_state\w*",
-                r"restore\w*",
-                r"_?resume\w*",
-                r"load_or_resume\w*",
-                "_legacy_load",
-                "load_ckpt",
-                "_load_ckpt",
-                "_load_from_checkpoint",
-                r"load_weights_from_hdf5\w*",
-                r"_restore\w*",
-            ],
+            in_function! {
+                r"_?load_\w*checkpoint\w*", r"load_state_dict\w*", "load_from_checkpoint",
+                r"_load_state_dict_into\w*", r"load_weights\w*", r"load_state\w*", r"restore\w*", r"_?resume\w*",
+                r"load_or_resume\w*", "_legacy_load", "load_ckpt", "_load_ckpt", "_load_from_checkpoint",
+                r"load_weights_from_hdf5\w*", r"_restore\w*",
+            },
             r"[/\\]torch[/\\]serialization\.py",
             r"[/\\]orbax[/\\]",
             r"[/\\]tensorstore\b",
@@ -86,20 +64,17 @@ pub(super) static PHASES: [(Phase, Pattern); 12] = [
     phase(
         Phase::LoadData,
         any_of![
-            in_function![
+            in_function! {
                 "read_csv", "read_json", "read_parquet", "read_table", "load_dataset", r"load_data\w*",
-                "_generate_tables", "_generate_examples", r"parse_\w+", r"decode_\w+", r"_read_\w+",
-                r"read_\w+",
-            ],
-            in_folder![
-                r"pandas[/\\]io", "PIL", "pyarrow", "webdataset", "librosa", "torchaudio", "audioread",
-                "imageio", r"skimage[/\\]io", "h5py", "tifffile", "nibabel", "pydicom", "rasterio", "decord",
-                "av", "lmdb",
-            ],
-            in_file![
-                "wave", "chunk", "gzip", "bz2", "lzma", "zipfile", "tarfile", "csv", "aifc", "soundfile",
-                "tifffile",
-            ],
+                "_generate_tables", "_generate_examples", r"parse_\w+", r"decode_\w+", r"_read_\w+", r"read_\w+",
+            },
+            in_folder! {
+                r"pandas[/\\]io", "PIL", "pyarrow", "webdataset", "librosa", "torchaudio", "audioread", "imageio",
+                r"skimage[/\\]io", "h5py", "tifffile", "nibabel", "pydicom", "rasterio", "decord", "av", "lmdb",
+            },
+            in_file! {
+                "wave", "chunk", "gzip", "bz2", "lzma", "zipfile", "tarfile", "csv", "aifc", "soundfile", "tifffile",
+            },
         ],
     ),
     phase(
@@ -113,31 +88,21 @@ pub(super) static PHASES: [(Phase, Pattern); 12] = [
     phase(
         Phase::SelectColumns,
         any_of![
-            in_function![
-                "_raise_if_missing",
-                "_get_indexer_strict",
-                "get_loc",
-                "_validate_read_indexer",
-                "_validate_features",
-                "_check_feature_names",
-                r"_validate_usecols\w*",
-                r"pandas\._libs\.hashtable\S*",
-                "_check_n_features",
-                r"check_column\w*",
-                "cast_table_to_schema",
-                "table_cast",
-            ],
+            in_function! {
+                "_raise_if_missing", "_get_indexer_strict", "get_loc", "_validate_read_indexer", "_validate_features",
+                "_check_feature_names", r"_validate_usecols\w*", r"pandas\._libs\.hashtable\S*", "_check_n_features",
+                r"check_column\w*", "cast_table_to_schema", "table_cast",
+            },
             r"[/\\]pandas[/\\]core[/\\]index",
             r"[/\\]datasets[/\\](formatting|table)",
         ],
     ),
     phase(
         Phase::LocalPeer,
-        any_of![
+        any_of! {
             r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker|synchronize|heap|shared_memory|sharedctypes)\.py",
-            r"[/\\]torch[/\\]multiprocessing[/\\]",
-            r"_utils[/\\]pin_memory\.py",
-        ],
+            r"[/\\]torch[/\\]multiprocessing[/\\]", r"_utils[/\\]pin_memory\.py",
+        },
     ),
     phase(Phase::PinMemory, r"\bin _?pin_memory\w*\b|[/\\]_utils[/\\]pin_memory\.py"),
     phase(
@@ -150,12 +115,10 @@ pub(super) static PHASES: [(Phase, Pattern); 12] = [
     phase(Phase::Finalizer, r"\bin (__del__|_run_exitfuncs|_exit_function|_run_finalizers)\b"),
     phase(
         Phase::Launcher,
-        any_of![
-            r"[/\\]torch[/\\]distributed[/\\](run|launch|launcher|elastic)\b",
-            r"[/\\]accelerate[/\\]commands",
-            r"[/\\]deepspeed[/\\]launcher",
-            r"bin[/\\](torchrun|accelerate|deepspeed|horovodrun)\b",
-        ],
+        any_of! {
+            r"[/\\]torch[/\\]distributed[/\\](run|launch|launcher|elastic)\b", r"[/\\]accelerate[/\\]commands",
+            r"[/\\]deepspeed[/\\]launcher", r"bin[/\\](torchrun|accelerate|deepspeed|horovodrun)\b",
+        },
     ),
 ];
 
@@ -163,34 +126,13 @@ pub(super) static PHASES: [(Phase, Pattern); 12] = [
 pub(super) static OWN_PHASES: [(Phase, Pattern); 1] = [phase(
     Phase::Evaluate,
     any_of![
-        in_function![
-            "evaluate",
-            "evaluation_loop",
-            "compute_metrics",
-            "_?simple_evaluate",
-            r"_evaluate\w*",
-            r"run_eval\w*",
-            r"eval_\w+",
-            r"do_eval\w*",
-            r"\w*judge\w*",
-            r"score_\w+",
-            r"benchmark\w*",
-            r"cli_evaluate\w*",
-            r"compute_score\w*",
-            "run_benchmark",
-            "get_score",
-            r"grade\w*",
-            r"evaluate_\w+",
-            r"\w+_evaluate",
-            "calc_metrics?",
-            r"compute_metric\w*",
-            "eval_model",
-            "inference_on_dataset",
-            "evalute",
-            r"(run|perform|do|final|on)_\w*(validation|evaluation)\w*",
-            "validation_epoch_end",
-            "validation_loop",
-        ],
+        in_function! {
+            "evaluate", "evaluation_loop", "compute_metrics", "_?simple_evaluate", r"_evaluate\w*", r"run_eval\w*",
+            r"eval_\w+", r"do_eval\w*", r"\w*judge\w*", r"score_\w+", r"benchmark\w*", r"cli_evaluate\w*",
+            r"compute_score\w*", "run_benchmark", "get_score", r"grade\w*", r"evaluate_\w+", r"\w+_evaluate",
+            "calc_metrics?", r"compute_metric\w*", "eval_model", "inference_on_dataset", "evalute",
+            r"(run|perform|do|final|on)_\w*(validation|evaluation)\w*", "validation_epoch_end", "validation_loop",
+        },
         in_folder!["evals?", "evaluate", "evaluation", "evaluators?"],
         r"[/\\]metrics\.py",
         in_file![r"eval\w*", r"\w+_eval", r"judge\w*", r"score\w*", r"benchmark\w*"],
@@ -199,27 +141,11 @@ pub(super) static OWN_PHASES: [(Phase, Pattern); 1] = [phase(
 
 /// Libraries that decode files of data, and what of them reads.
 pub(super) static DECODERS: Pattern = Pattern::new(any_of![
-    in_folder![
-        r"pandas[/\\]io",
-        "pyarrow",
-        "webdataset",
-        "librosa",
-        "torchaudio",
-        "audioread",
-        "imageio",
-        r"skimage[/\\]io",
-        "nibabel",
-        "pydicom",
-        "rasterio",
-        "decord",
-        "av",
-        "lmdb",
-        r"datasets[/\\]packaged_modules",
-        r"polars[/\\]io",
-        r"torchvision[/\\]io",
-        "torchcodec",
-        r"xml[/\\]etree",
-    ],
+    in_folder! {
+        r"pandas[/\\]io", "pyarrow", "webdataset", "librosa", "torchaudio", "audioread", "imageio", r"skimage[/\\]io",
+        "nibabel", "pydicom", "rasterio", "decord", "av", "lmdb", r"datasets[/\\]packaged_modules", r"polars[/\\]io",
+        r"torchvision[/\\]io", "torchcodec", r"xml[/\\]etree",
+    },
     r"[/\\]PIL[/\\][^\n]{0,60}\bin (open|load\w*|_?read\w*|seek|decode\w*|getdata|verify|convert|i(16|32)(be|le))\b",
     r"pandas/_libs/(parsers|json)\b",
     in_file![
@@ -254,14 +180,9 @@ pub(super) static CALLS: [(Phase, Pattern); 5] = [
 /// The same of the code of the user alone.
 pub(super) static OWN_CALLS: [(Phase, Pattern); 1] = [phase(
     Phase::Evaluate,
-    calls![
-        "compute_metrics",
-        "evaluate",
+    calls! {
+        "compute_metrics", "evaluate",
         "(accuracy|f1|precision|recall|roc_auc|auc|r2|average_precision|balanced_accuracy|bleu|rouge|bert|meteor|jaccard|cohen_kappa|ndcg)_score",
-        "load_metric",
-        r"evaluate\.load",
-        r"metrics?\.compute",
-        "corpus_bleu",
-        "loadRes",
-    ],
+        "load_metric", r"evaluate\.load", r"metrics?\.compute", "corpus_bleu", "loadRes",
+    },
 )];

@@ -139,7 +139,7 @@ struct LossCurve {
 }
 
 /// The losses of a training, of all ranks, as far as they show which checkpoints are unsafe. Bounded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct LossRecord {
     safe_after: u32,
     /// Whether the first values are those of an untrained model.
@@ -165,18 +165,7 @@ impl LossRecord {
     /// Nothing was recorded yet. `from_the_beginning`: the training begins with nothing learned.
     #[must_use]
     pub fn new(safe_after: u32, from_the_beginning: bool) -> Self {
-        Self {
-            safe_after,
-            from_the_beginning,
-            curves: BTreeMap::new(),
-            gradients: BTreeMap::new(),
-            gradient_doubt: None,
-            scales: BTreeMap::new(),
-            best_rank: 0,
-            is_of_reinforcement: false,
-            last_step: None,
-            lost_values: None,
-        }
+        Self { safe_after, from_the_beginning, ..Self::default() }
     }
 
     /// Takes a value of a metric; what is neither a training loss nor a loss scale is left aside. Of several losses

@@ -140,10 +140,13 @@ fn the_built_in_evaluator_is_a_command() {
 #[test]
 fn every_proposed_command_works_in_its_state() {
     use trackway_core::{DiagnosisKind, LaunchKind, TerminationReason};
-    use trackway_inspect::explain::next::{NextFacts, RefusedLaunch, commands, next};
-    use trackway_ledger::RunState;
+    use trackway_engine::actions::{ActionKind, OwnAction};
+    use trackway_inspect::explain::next::{NextFacts, RefusedLaunch, Unended, commands, next};
+    use trackway_ledger::{AttemptState, RunState};
 
     let run_id: trackway_core::RunId = "run_01jz0000000000000000000001".parse().unwrap();
+    let at = run_id.created_at();
+    let stop = OwnAction { kind: ActionKind::StopRequested, at, kill_sent: false, why: "enough".into() };
     let attempt_id = "att_01jz0000000000000000000001".parse().unwrap();
     let reasons = std::iter::once(None).chain(TerminationReason::ALL.iter().copied().map(Some));
     let mut seen = std::collections::BTreeSet::new();
@@ -175,6 +178,12 @@ fn every_proposed_command_works_in_its_state() {
                 }),
                 committed_step: is(1).then_some(40),
                 last_step: is(2).then_some(49),
+                unended: reason.is_none().then(|| Unended {
+                    state: AttemptState::Running,
+                    set_aside: is(0).then(|| "its record is torn".to_owned()),
+                    ending: is(1).then(|| (OwnAction { kill_sent: is(2), ..stop.clone() }, 3.0)),
+                    is_supervised: is(3),
+                }),
                 asks_to_save: is(5),
                 signs: Vec::new(),
                 data_path: is(1).then(|| "d/shard.csv".to_owned()),
@@ -266,7 +275,8 @@ fn works(command: &super::Command, facts: &trackway_inspect::explain::next::Next
         }
         Command::Run(_) => facts.instead_of_resume.is_some(),
         Command::Watch(_) => {
-            facts.state == RunState::Running || (facts.state == RunState::Waiting && !facts.is_unsupervised)
+            let waits = matches!(facts.state, RunState::Planned | RunState::Waiting);
+            facts.state == RunState::Running || (waits && !facts.is_unsupervised)
         }
         Command::Stop(_) => matches!(facts.state, RunState::Running | RunState::Waiting),
         Command::Diagnose(_) => is_training && facts.reason.is_some(),

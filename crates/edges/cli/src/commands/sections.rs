@@ -42,15 +42,15 @@ pub(super) fn listed<T>(printer: Printer, title: &str, items: &[T], print: impl 
 pub(super) fn newest<'i, T>(printer: Printer, items: &'i [T], most: usize, field: &str) -> &'i [T] {
     let left_out = items.len().saturating_sub(most);
     if left_out > 0 {
-        printer.line(format!("  … {left_out} earlier ones, in `{field}`"));
+        printer.line(format!("  … {left_out} earlier ones (`{field}` of `--json` has all)"));
     }
     &items[left_out..]
 }
 
-/// How many of a list are not shown.
-pub(super) fn more(printer: Printer, left_out: usize) {
+/// How many of a list are not shown, and the field of the JSON that has all.
+pub(super) fn more(printer: Printer, left_out: usize, field: &str) {
     if left_out > 0 {
-        printer.line(printer.tone(Tone::Dim, format!("  … {left_out} more")));
+        printer.line(printer.tone(Tone::Dim, format!("  … {left_out} more (`{field}` of `--json` has all)")));
     }
 }
 

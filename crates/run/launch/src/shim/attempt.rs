@@ -31,7 +31,7 @@ use super::metrics::course::KeptCourse;
 use super::metrics::events;
 use super::metrics::metric_files::{MetricFiles, WhatWasThere};
 use super::metrics::printed::{OutputMetrics, PrintedCounts};
-use super::metrics::reading::Reading;
+use super::metrics::reading::OutputReading;
 use super::opened::code::CodeWatch;
 use super::opened::inputs::Watch;
 use super::output::left_out;
@@ -65,7 +65,7 @@ pub(super) struct Attempt<'a> {
     signals: SignalFd,
     reserved: Reserved,
     outputs: [Output<'a>; 2],
-    reading: Option<Reading>,
+    reading: Option<OutputReading>,
     event_files: Option<SideThread<u64>>,
     metric_files: Option<MetricFiles>,
     telemetry: Option<SideThread>,
@@ -111,7 +111,7 @@ impl<'a> Attempt<'a> {
             let found = (steps.clone(), printed.clone());
             let (records, redactor) = (records.clone(), Arc::clone(redactor));
             let kept = KeptCourse::of(&launch);
-            Reading::begin(move || {
+            OutputReading::begin(move || {
                 OutputMetrics::new(found.clone(), kept.clone(), records.clone(), Arc::clone(&redactor))
             })
         };
@@ -397,10 +397,7 @@ impl<'a> Attempt<'a> {
         }
         let logs: Vec<_> = self.outputs.iter_mut().map(|output| output.finish(&*self.clock)).collect();
         let syncing = begin_beside("sync", move || logs.iter().flatten().for_each(stream::sync));
-        let printed = self.reading.take().map(Reading::finish).unwrap_or_default();
-        let outputs = self.outputs.iter().zip([Printed::Stdout, Printed::Stderr]);
-        let unkept = outputs.flat_map(|(output, of)| output.left_out(of));
-        left_out::record(&printed.left_out.into_iter().chain(unkept).collect::<Vec<_>>(), &self.records);
+        let printed = self.reading.take().map(OutputReading::finish).unwrap_or_default();
         if let Some(telemetry) = self.telemetry.take() {
             telemetry.finish();
         }
@@ -416,6 +413,10 @@ impl<'a> Attempt<'a> {
         adopting.and_then(SideThread::finish);
         let event_values = self.event_files.take().and_then(SideThread::finish).unwrap_or(0);
         let file_values = self.metric_files.take().map_or(0, MetricFiles::finish);
+        // After all that records: what no segment names is known then.
+        let outputs = self.outputs.iter().zip([Printed::Stdout, Printed::Stderr]);
+        let unkept = outputs.flat_map(|(output, of)| output.left_out(of));
+        self.exit.left_out = left_out::record(&left_out::all(printed.left_out, unkept), &self.records);
         let [stdout, stderr] = &self.outputs;
         self.exit.stdout_bytes = stdout.bytes_read();
         self.exit.stderr_bytes = stderr.bytes_read();

@@ -92,8 +92,15 @@ enum ShimError {
     StartedBefore,
     #[error("there is no launch.json in the attempt's folder")]
     NoLaunch,
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {source}{}", what_to_do(.source))]
     Io { what: &'static str, source: io::Error },
+}
+
+fn what_to_do(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space",
+        _ => "",
+    }
 }
 
 trait Doing<T> {

@@ -9,6 +9,7 @@ pub(crate) mod inner;
 pub(crate) mod keeper;
 pub(crate) mod pace;
 pub(crate) mod pending;
+pub(crate) mod requests;
 pub(crate) mod root;
 
 use std::collections::BTreeMap;

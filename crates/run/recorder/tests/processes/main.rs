@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 mod kills;
@@ -18,11 +19,11 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
-use trackway_core::{AttemptId, RunId};
+use trackway_core::{AttemptId, Clock as _, RunId};
 use trackway_formats::frames::DamageKind;
 use trackway_formats::record::{Frame, Segment, read_segment};
-use trackway_recorder::{CheckpointView, ErrorKind, Kind, Recorder};
-use trackway_system::SystemIds;
+use trackway_recorder::{CheckpointView, ErrorKind, Kind, Origin, Recorder, SegmentInfo, SegmentWriter};
+use trackway_system::{SystemClock, SystemIds};
 
 const ROLE: &str = "TRACKWAY_TEST_ROLE";
 
@@ -35,6 +36,7 @@ fn role() {
         Ok("read_only") => odd::read_only(),
         Ok("short_write") => short_write(),
         Ok("no_room_for_a_header") => no_room_for_a_header(),
+        Ok("small_files") => small_files(),
         Ok("full_disk") => full_disk(),
         Ok("fork") => fork_and_log(),
         Ok("fork_under_load") => fork_under_load(),
@@ -205,6 +207,39 @@ fn dropped_frames_are_counted_and_reported() {
     assert_eq!(events.len(), 1);
     assert_eq!(events[0][0], ("count".into(), "8".into()));
     assert_eq!(segments.last().unwrap().close.unwrap().dropped_frames, 8);
+}
+
+fn small_files() {
+    limit_file_size(1024);
+    let info = SegmentInfo { run_id: "run".into(), attempt_id: "attempt".into(), origin: Origin::Stdout };
+    let folder = PathBuf::from(std::env::var_os("TRACKWAY_RECORD").unwrap());
+    let mut writer = SegmentWriter::create(&folder, info, Arc::new(SystemClock));
+    writer.hold();
+    let at = SystemClock.now();
+    let names = ["loss", "accuracy", "learning_rate"].map(String::from);
+    let (steps, values): (Vec<u64>, Vec<f64>) = ((0..1_024).collect(), vec![0.5; 3 * 1_024]);
+    writer.series_at(at, &names, &steps, &values);
+    let many: Vec<(String, f64)> = (0..300).map(|number| (format!("metric_{number}"), 0.5)).collect();
+    let names: Vec<String> = many.iter().map(|(name, _)| name.clone()).collect();
+    writer.series_at(at, &names, &[2_000, 2_001], &[0.5; 600]);
+    writer.metrics_at(at, 2_002, &many);
+    writer.write_held();
+    writer.finish();
+    assert_eq!((writer.dropped_frames(), trackway_recorder::unnamed_drops()), (0, 0));
+    // Nothing at all fits, and no segment can say so.
+    limit_file_size(64);
+    writer.metrics_at(at, 2_003, &many[..1]);
+    writer.finish();
+    assert_eq!((writer.unnamed_drops(), trackway_recorder::unnamed_drops()), (1, 1));
+}
+
+/// Proves that values which are written many at once are in the record also where no file may have the size of such a
+/// frame, and that what then fits into none is counted for the process.
+#[test]
+fn small_files_take_all_values() {
+    let segments = Attempt::new().run("small_files");
+    assert_eq!(steps_of(&segments).len(), 3 * 1_024 + 3 * 300);
+    assert!(segments.iter().all(|segment| segment.damage.is_empty() && segment.lost_frames == 0));
 }
 
 fn full_disk() {

@@ -146,7 +146,7 @@ fn strings_come_out_as_they_were() {
     ];
     assert_eq!(read(folder.path(), "out.jsonl").lines().collect::<Vec<_>>(), lines);
     let json = "{\"day\":\"2024-01-03\",\"amount\":900,\"tags\":[1,\"a\"]}\n{\"day\":null,\"amount\":12.5,\"tags\":null}\n\
-                {\"day\":\"2024-01-04\",\"amount\":900.0,\"tags\":[]}\n{\"day\":\"NA\",\"amount\":1,\"tags\":[2]}\n";
+                {\"day\":\"2024-01-04\",\"amount\":900.0,\"tags\":[]}\n{\"day\":\"NA\",\"amount\":NaN,\"tags\":[-Infinity]}\n";
     written(&source(folder.path(), "jsonl", json), "again.jsonl");
     assert_eq!(read(folder.path(), "again.jsonl"), json);
     written(&csv, "out.parquet");

@@ -17,6 +17,7 @@ use trackway_results::assessment::{Assessment, Average, Columns, Fairness, Task}
 use crate::columns::{complete_columns, task_of, without_missing};
 use crate::comparison::{Terms, compare, pair};
 pub use crate::error::AssessError;
+use crate::error::Result;
 use crate::fairness::fairness;
 use crate::metrics::resample::Resampling;
 use crate::metrics::rows::coverage::Needs;
@@ -46,7 +47,7 @@ pub struct Baseline<'b> {
 ///
 /// # Errors
 /// [`AssessError`]: columns that are not there or of no task, numbers out of range, a baseline without a row in common.
-pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Result<Assessment, AssessError> {
+pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Result<Assessment> {
     let watch = SearchObserver { progress: &|_, _, _| {}, cancelled: &AtomicBool::new(false) };
     assess_watched(frame, spec, baseline, &watch)
 }
@@ -60,7 +61,7 @@ pub fn assess_watched(
     spec: &Spec,
     baseline: Option<Baseline<'_>>,
     watch: &SearchObserver<'_>,
-) -> Result<Assessment, AssessError> {
+) -> Result<Assessment> {
     check(spec, frame)?;
     let columns = complete_columns(spec.columns.clone(), frame)?;
     let task = match spec.task {
@@ -125,7 +126,7 @@ pub fn assess_watched(
 }
 
 /// What is assessed, in the order of its scores.
-fn items_of(frame: &Frame, task: Task, columns: &Columns, spec: &Spec) -> Result<Items, AssessError> {
+fn items_of(frame: &Frame, task: Task, columns: &Columns, spec: &Spec) -> Result<Items> {
     if spec.costs.is_some() && task != Task::Classification {
         return Err(AssessError::CostsWithoutClasses(task));
     }
@@ -146,7 +147,7 @@ fn judge_of(spec: &Spec) -> Judge {
     }
 }
 
-fn check(spec: &Spec, frame: &Frame) -> Result<(), AssessError> {
+fn check(spec: &Spec, frame: &Frame) -> Result<()> {
     let wrong = |what: String| Err(AssessError::OutOfRange(what));
     if !(spec.confidence > 0.5 && spec.confidence < 1.0) {
         return wrong(format!("the confidence level must be between 0.5 and 1, not {}", spec.confidence));
@@ -192,7 +193,7 @@ fn in_order_of_scores(items: Items) -> Items {
     items.subset(&order)
 }
 
-fn main_metric(spec: &Spec, task: Task, metrics: &crate::Metrics) -> Result<String, AssessError> {
+fn main_metric(spec: &Spec, task: Task, metrics: &crate::Metrics) -> Result<String> {
     let of_slices = spec.slices.iter().filter_map(|slice| slice.metric.as_ref());
     for name in spec.main_metric.iter().chain(of_slices) {
         if !metrics.contains_key(name) {
@@ -224,7 +225,7 @@ fn pairs(
     (task, columns): (Task, &Columns),
     spec: &Spec,
     baseline: Baseline<'_>,
-) -> Result<crate::comparison::Pairs, AssessError> {
+) -> Result<crate::comparison::Pairs> {
     // What only one side has is not compared.
     let columns_there = without_missing(columns.clone(), baseline.frame);
     let there = items(baseline.frame, task, &columns_there, KnownClasses::default())?;

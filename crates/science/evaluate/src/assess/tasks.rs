@@ -7,7 +7,7 @@ pub use trackway_results::assessment::TaskCoverage;
 
 use crate::Columns;
 use crate::columns::complete_columns;
-use crate::error::AssessError;
+use crate::error::Result;
 use crate::metrics::rows::values_of;
 
 /// Examples of each kind at most.
@@ -36,7 +36,7 @@ pub enum Matching {
 ///
 /// # Errors
 /// The rows lack a column that `columns` name.
-pub fn match_tasks(tasks: &Frame, rows: &Frame, columns: &Columns) -> Result<Matching, AssessError> {
+pub fn match_tasks(tasks: &Frame, rows: &Frame, columns: &Columns) -> Result<Matching> {
     let of_rows = complete_columns(columns.clone(), rows)?;
     let of_tasks = complete_columns(Columns::default(), tasks)?;
     // Completions, and the documents of a query, are several rows of one task.

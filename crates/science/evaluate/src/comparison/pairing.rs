@@ -6,7 +6,7 @@ use trackway_data::model::{Frame, MISSING_CODE};
 
 use super::Pairs;
 use crate::Pairing;
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::metrics::rows::{Content, Items, values_of};
 use crate::metrics::uplift::Experiment;
 
@@ -18,7 +18,7 @@ pub(crate) fn pair(
     (baseline_frame, baseline): (&Frame, &Items),
     (candidate_frame, candidate): (&Frame, &Items),
     id: Option<&str>,
-) -> Result<Pairs, AssessError> {
+) -> Result<Pairs> {
     let mut pairing = Pairing { id: id.map(str::to_owned), ..Pairing::default() };
     let (baseline_keys, candidate_keys) = match id {
         Some(id) => (keys(baseline_frame, baseline, id)?, keys(candidate_frame, candidate, id)?),
@@ -52,7 +52,7 @@ pub(crate) fn pair(
 }
 
 /// The text of each item's id; nothing where it is missing.
-fn keys(frame: &Frame, items: &Items, id: &str) -> Result<Vec<Option<String>>, AssessError> {
+fn keys(frame: &Frame, items: &Items, id: &str) -> Result<Vec<Option<String>>> {
     let index = frame.index_of(id).ok_or_else(|| AssessError::no_column(frame, id))?;
     let (names, codes) = values_of(&frame.columns()[index]);
     let key = |row: &u32| match codes[*row as usize] {

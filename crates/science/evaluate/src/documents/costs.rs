@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::Deserializer;
 
 use crate::documents::{ReportError, Unique, read};
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 
 /// A cost matrix: for each label the cost of each prediction, in any unit. A pair that is missing costs 0; a negative
 /// cost is a gain.
@@ -36,7 +36,7 @@ impl Costs {
     ///
     /// # Errors
     /// Costs of classes that there are not; they are named.
-    pub(crate) fn table(&self, classes: &[String]) -> Result<Vec<f64>, AssessError> {
+    pub(crate) fn table(&self, classes: &[String]) -> Result<Vec<f64>> {
         let predictions = self.0.values().flat_map(BTreeMap::keys);
         let mut unknown: Vec<&str> = self
             .0

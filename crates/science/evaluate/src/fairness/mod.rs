@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trackway_data::model::{Frame, MISSING_CODE};
 use trackway_statistics::{Interval, difference_interval, ratio_interval};
 
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 pub use crate::limits::FAIRNESS_GROUPS_MAX;
 use crate::metrics::rows::coverage::Needs;
 use crate::metrics::rows::{Items, values_of};
@@ -32,7 +32,7 @@ pub(crate) fn fairness(
     column: &str,
     support_min: u64,
     judge: Judge,
-) -> Result<Fairness, AssessError> {
+) -> Result<Fairness> {
     let kind = Kind::of(items)?;
     let index = frame.index_of(column).ok_or_else(|| AssessError::no_column(frame, column))?;
     let (names, codes) = values_of(&frame.columns()[index]);

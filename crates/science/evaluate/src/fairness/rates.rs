@@ -1,7 +1,7 @@
 //! The rates of a group that measures of fairness compare.
 
 use crate::Metrics;
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::metrics::cell_table;
 use crate::metrics::ratio::{Link, Ratio};
 use crate::metrics::rows::{Amounts, Classes, Content, Items};
@@ -36,7 +36,7 @@ pub(super) struct Measure {
 impl Kind {
     /// # Errors
     /// Neither classes nor numbers are predicted.
-    pub(super) fn of(items: &Items) -> Result<Self, AssessError> {
+    pub(super) fn of(items: &Items) -> Result<Self> {
         match &items.content {
             Content::Classes(rows) => Ok(match rows.positive {
                 Some(positive) => Self::Binary(positive as usize),

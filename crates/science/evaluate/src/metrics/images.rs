@@ -6,18 +6,14 @@ use std::sync::Arc;
 use trackway_data::model::{Frame, MISSING_CODE};
 
 use super::table::{column, values_of};
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::limits::CLASSES_MAX;
 
 /// The names of classes by their codes.
 pub(crate) type NamedClasses = Arc<[String]>;
 
 /// The rows of each image, in the order in which the images appear; each row alone without a column of images.
-pub(super) fn by_image(
-    frame: &Frame,
-    image: Option<&str>,
-    rows: &[u32],
-) -> Result<Vec<Vec<u32>>, AssessError> {
+pub(super) fn by_image(frame: &Frame, image: Option<&str>, rows: &[u32]) -> Result<Vec<Vec<u32>>> {
     let Some(image) = image else { return Ok(rows.iter().map(|row| vec![*row]).collect()) };
     let (_, codes) = values_of(column(frame, image)?);
     let mut place: HashMap<u32, usize> = HashMap::new();
@@ -33,11 +29,7 @@ pub(super) fn by_image(
 }
 
 /// The classes of these rows, sorted, and for each row of the table the code of its class.
-pub(super) fn class_codes(
-    frame: &Frame,
-    class: &str,
-    rows: &[u32],
-) -> Result<(NamedClasses, Vec<u32>), AssessError> {
+pub(super) fn class_codes(frame: &Frame, class: &str, rows: &[u32]) -> Result<(NamedClasses, Vec<u32>)> {
     let (names, codes) = values_of(column(frame, class)?);
     let mut is_used = vec![false; names.len()];
     rows.iter().for_each(|row| is_used[codes[*row as usize] as usize] = true);

@@ -48,7 +48,7 @@ pub(crate) struct Metric {
 }
 
 /// Items made ready to be counted again and again.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Scoring {
     pub items: usize,
     pub groups: Option<(Vec<u32>, usize)>,
@@ -68,19 +68,8 @@ pub(crate) struct Scoring {
 impl Scoring {
     /// `recall` is that of `precision_at_recall`.
     pub(crate) fn of(items: &Items, recall: f64) -> Self {
-        let mut scoring = Self {
-            items: items.len(),
-            groups: items.groups.clone(),
-            metrics: Vec::new(),
-            cells: Vec::new(),
-            classes: 0,
-            ranked: Vec::new(),
-            calibrated: None,
-            experiment: None,
-            pixels: None,
-            precisions: None,
-            recall,
-        };
+        let groups = items.groups.clone();
+        let mut scoring = Self { items: items.len(), groups, recall, ..Self::default() };
         match &items.content {
             Content::Classes(classes) => scoring.add_classes(classes),
             Content::Amounts(amounts) => scoring.add_amounts(amounts),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 pub(crate) use crate::spellings::values::values_of;
 
 pub(super) fn pick<T: Copy>(values: &[T], items: &[u32]) -> Vec<T> {
@@ -23,12 +23,12 @@ pub(super) fn renumbered<K: std::hash::Hash + Eq + Copy>(keys: &[K]) -> (Vec<u32
 }
 
 /// A table's column, by a role's name.
-pub(super) fn column<'f>(frame: &'f Frame, name: &str) -> Result<&'f FrameColumn, AssessError> {
+pub(super) fn column<'f>(frame: &'f Frame, name: &str) -> Result<&'f FrameColumn> {
     let index = frame.index_of(name).ok_or_else(|| AssessError::no_column(frame, name))?;
     Ok(&frame.columns()[index])
 }
 
-pub(super) fn numbers<'f>(frame: &'f Frame, name: &str) -> Result<&'f [f64], AssessError> {
+pub(super) fn numbers<'f>(frame: &'f Frame, name: &str) -> Result<&'f [f64]> {
     match &column(frame, name)?.cells {
         Cells::Numbers(values) => Ok(values),
         Cells::Categories { .. } => Err(AssessError::NoNumbers(name.to_owned())),
@@ -59,7 +59,7 @@ pub(super) fn finite(mut values: Vec<f64>) -> Vec<f64> {
 }
 
 /// Rows with a usable value in each of these columns: numbers must be finite.
-pub(super) fn whole_rows(frame: &Frame, names: &[&str]) -> Result<Vec<u32>, AssessError> {
+pub(super) fn whole_rows(frame: &Frame, names: &[&str]) -> Result<Vec<u32>> {
     let columns = names.iter().map(|name| column(frame, name)).collect::<Result<Vec<_>, _>>()?;
     let is_usable = |cells: &Cells, row: usize| match cells {
         Cells::Numbers(values) => values[row].is_finite(),

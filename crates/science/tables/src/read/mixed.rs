@@ -29,12 +29,9 @@ impl Source {
     #[must_use]
     pub fn mixed_columns(&self) -> Vec<MixedColumn> {
         let mixed = |(column, tally): (&Column, &Tally)| {
-            let (values, strings) = (tally.total(), tally.texts());
-            let mostly = tally.without_texts();
-            let is_mixed = tally.decide(StringLimit::Sample).kind == ColumnType::Text
-                && mostly != ColumnType::Text
-                && strings < values - strings;
-            is_mixed.then(|| MixedColumn { name: column.name.clone(), mostly, values, strings })
+            let found = tally.strings(StringLimit::Sample)?;
+            let (mostly, values, strings) = (found.mostly, found.values, found.count);
+            Some(MixedColumn { name: column.name.clone(), mostly, values, strings })
         };
         self.columns.iter().zip(&self.tallies).filter_map(mixed).collect()
     }

@@ -52,7 +52,7 @@ use crate::files::context::ReadContext;
 use crate::files::identity::Identity;
 pub use crate::files::remote::{ByteSource, RemoteFile, RemoteFiles};
 use crate::files::select::select;
-use crate::types::infer::Style;
+use crate::types::infer::{Style, form_of};
 pub use agree::agree;
 pub use bytes::{open, read_full};
 pub use chunk::{Chunk, Marks, Texts};
@@ -553,7 +553,10 @@ impl Source {
             let missing: u64 = faults.missing_strings.values().sum();
             let fitting = coverage.rows_read.saturating_sub(faults.misfits + missing + faults.absent);
             let kind = self.columns[index].kind;
-            let tally = self.tallies[index].after(kind, fitting, &tally.misfit_forms);
+            let mut tally = self.tallies[index].after(kind, fitting, &tally.misfit_forms);
+            for fault in &faults.examples {
+                tally.name(form_of(fault.detail.as_bytes()), || fault.detail.as_str().into());
+            }
             wider.columns[index].kind = tally.decide(self.string_limit).kind.join(kind);
             wider.tallies[index] = tally;
         }

@@ -102,7 +102,7 @@ fn odd_csv() -> Vec<u8> {
 fn json_lines() -> Vec<u8> {
     let row = |row: i64| {
         format!(
-            "{{\"id\":{row},\"rate\":{row}e-2,\"word\":\"\\u00e9 {row}\",\"list\":[1,{{\"x\":null}}],\"flag\":true,\"key {}\":{}}}\n",
+            "{{\"id\":{row},\"rate\":{row}e-2,\"word\":\"\\u00e9 {row}\",\"list\":[1,{{\"x\":null}}],\"flag\":true,\"loss\":NaN,\"key {}\":{}}}\n",
             row % 6,
             "9".repeat(1 + row.unsigned_abs() as usize % 30)
         )

@@ -5,16 +5,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use trackway_core::text::shortened;
 use trackway_results::reading::{
     CellFaults, Column, ColumnType, Occurrences, Place, ReadNote, ReadNoteKind, RejectKind,
 };
 
 use super::coverage::Coverage;
+use super::sample::bytes_per_file;
+use super::tally::{Strings, WORDS_NAMED};
 use super::text::cells::USUAL_MISSING;
 use super::{FileKind, Source, SourceFile, display};
 use crate::counted;
 use crate::error::compression_advice;
 use crate::limits::EXAMPLES_MAX;
+use crate::personal::masked_cell;
 use crate::types::infer::{Style, TextReason};
 
 /// The note on files that are no tables.
@@ -129,12 +133,43 @@ impl Source {
                 "has dates that are read as month/day/year: some have a day above 12 there",
             ),
             (None, _) => {
-                let commas = tally.commas().filter(|_| decision.kind == ColumnType::Text)?;
-                let (what, advice) = self.on_commas(commas.are_unclear);
-                let found = note(ReadNoteKind::DecimalMark, (commas.count, commas.line), what)?;
+                let commas = tally.commas().filter(|_| decision.kind == ColumnType::Text);
+                let (found, advice) = if let Some(commas) = commas {
+                    let (what, advice) = self.on_commas(commas.are_unclear);
+                    (note(ReadNoteKind::DecimalMark, (commas.count, commas.line), what)?, advice.to_owned())
+                } else {
+                    let strings = tally.strings(self.string_limit)?;
+                    let (what, advice) = self.on_strings(name, &strings);
+                    (note(ReadNoteKind::KeptAsText, (strings.count, strings.line), &what)?, advice)
+                };
                 Some(ReadNote { message: format!("{}{advice}", found.message), ..found })
             }
         }
+    }
+
+    /// What a column with strings among its numbers is read as, and what reads these as missing.
+    fn on_strings(&self, column: &str, strings: &Strings<'_>) -> (String, String) {
+        let named: Vec<&String> = strings.words.iter().take(WORDS_NAMED).collect();
+        let shown: Vec<String> = named.iter().map(|word| format!("`{}`", shown(column, word))).collect();
+        let are_all = named.len() == strings.words.len();
+        let whole_bytes = bytes_per_file(self.files.len()) as u64;
+        let is_whole = self.files.iter().all(|file| file.size_bytes <= whole_bytes);
+        let of = if is_whole { "its" } else { "the first" };
+        let what = format!(
+            "is read as text: {} of {of} {} not of type {} ({}{})",
+            strings.count,
+            are(strings.values, "value"),
+            strings.mostly,
+            shown.join(", "),
+            if are_all { "" } else { " …" }
+        );
+        let options: Option<Vec<String>> = named.iter().map(|word| missing_option(column, word)).collect();
+        let instead = if self.missing_is_given { "" } else { " instead of the usual strings" };
+        let advice = match options.filter(|_| are_all) {
+            Some(options) => format!("; with {} they are missing", options.join(" ")),
+            None => "; --missing reads those that it names as missing".to_owned(),
+        };
+        (what, format!("{advice}{instead} (`missing` in a run file)"))
     }
 
     /// What a column of numbers with another decimal mark is read as, and what reads them.
@@ -260,6 +295,25 @@ impl Source {
         let message = format!("{}, the first in {what} {} of `{path}`", note.message, place.row);
         ReadNote { message, file: Some(path.to_owned()), row: Some(place.row), ..note }
     }
+}
+
+/// Letters of a string that are shown.
+const WORD_LETTERS_MAX: usize = 24;
+
+/// A string among numbers, without what is private.
+fn shown(column: &str, word: &str) -> String {
+    shortened(&masked_cell(column, word), WORD_LETTERS_MAX)
+}
+
+/// The option that reads a string as missing, as a shell takes it; `None` of one that is not shown as it is, or that a shell would change.
+fn missing_option(column: &str, word: &str) -> Option<String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/+:@%-".contains(letter);
+    if shown(column, word) != word || word.contains(['\'', '\n', '\r']) {
+        return None;
+    }
+    let between = if word.starts_with('-') { '=' } else { ' ' };
+    let quote = if word.chars().all(is_plain) { "" } else { "'" };
+    Some(format!("--missing{between}{quote}{word}{quote}"))
 }
 
 /// Of so many columns of one file with blanks around their strings there is one sentence.

@@ -63,7 +63,7 @@ pub(crate) struct ReadFloat {
 #[inline]
 pub(crate) fn read_float(value: &[u8]) -> Option<ReadFloat> {
     match Decimal::of(value) {
-        Some(decimal) => decimal.read(value).filter(|read| !read.is_rounded || !decimal.is_whole),
+        Some(decimal) => Some(decimal.read()).filter(|read| !read.is_rounded || !decimal.is_whole),
         None => read_long_float(value).filter(|read| !(is_code(value) || read.is_rounded && is_whole(value))),
     }
 }
@@ -72,7 +72,7 @@ pub(crate) fn read_float(value: &[u8]) -> Option<ReadFloat> {
 #[inline]
 pub(crate) fn read_any_float(value: &[u8]) -> Option<ReadFloat> {
     match Decimal::of(value) {
-        Some(decimal) => decimal.read(value),
+        Some(decimal) => Some(decimal.read()),
         None => read_long_float(value),
     }
 }
@@ -83,10 +83,21 @@ const EXACT_POWERS: [f64; 23] = [
     1e19, 1e20, 1e21, 1e22,
 ];
 
-/// So many letters are at most as many digits as 64 bits hold.
-const SHORT_LETTERS_MAX: usize = 19;
+/// The same of whole numbers of 64 bits.
+const WHOLE_POWERS: [u64; SHORT_DIGITS_MAX + 1] = {
+    let mut powers = [1; SHORT_DIGITS_MAX + 1];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
 
-/// `-123.456` of few letters: nothing with zeros in front.
+/// So many digits 64 bits hold, whatever they are.
+const SHORT_DIGITS_MAX: usize = 19;
+
+/// `-123.456` of few digits: nothing with zeros in front.
 #[derive(Clone, Copy)]
 struct Decimal {
     is_negative: bool,
@@ -104,43 +115,31 @@ impl Decimal {
             digits => (false, digits),
         };
         let has_zeros_in_front = matches!(digits, [b'0', next, ..] if *next != b'.');
-        if digits.is_empty() || digits.len() > SHORT_LETTERS_MAX || has_zeros_in_front {
+        if digits.is_empty() || digits.len() > SHORT_DIGITS_MAX + 1 || has_zeros_in_front {
             return None;
         }
-        let mut mantissa = 0u64;
-        let mut point = None;
-        for (index, byte) in digits.iter().enumerate() {
-            let digit = byte.wrapping_sub(b'0');
-            if digit <= 9 {
-                mantissa = mantissa * 10 + u64::from(digit);
-            } else if *byte == b'.' && point.is_none() {
-                point = Some(index);
-            } else {
-                return None;
-            }
-        }
-        let decimals = point.map_or(0, |point| digits.len() - 1 - point);
-        let has_digits = point.is_none() || digits.len() > 1;
-        has_digits.then_some(Self { is_negative, mantissa, decimals, is_whole: point.is_none() })
+        let (whole, behind) = append_digits(0, digits);
+        let (mantissa, decimals) = match behind {
+            [] if digits.len() <= SHORT_DIGITS_MAX => (whole, 0),
+            [b'.', decimals @ ..] if digits.len() > 1 => match append_digits(whole, decimals) {
+                (mantissa, []) => (mantissa, decimals.len()),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(Self { is_negative, mantissa, decimals, is_whole: behind.is_empty() })
     }
 
     /// With a mantissa below 2^53 and few decimals one division of exact numbers rounds correctly (Clinger 1990, "How to read
     /// floating point numbers accurately").
     #[inline]
-    fn read(&self, value: &[u8]) -> Option<ReadFloat> {
-        if self.mantissa <= DISTINCT_MANTISSA_MAX {
-            let number = self.signed(self.mantissa as f64 / EXACT_POWERS[self.decimals]);
-            return Some(ReadFloat { number, is_rounded: false });
-        }
+    fn read(&self) -> ReadFloat {
         let number = match self.mantissa <= 1 << 53 {
-            true => self.signed(self.mantissa as f64 / EXACT_POWERS[self.decimals]),
-            false => std::str::from_utf8(value).ok()?.parse().ok()?,
+            true => self.mantissa as f64 / EXACT_POWERS[self.decimals],
+            false => over_power_of_ten(self.mantissa, self.decimals),
         };
-        Some(ReadFloat { number, is_rounded: !self.is_held_by(number.abs()) })
-    }
-
-    fn signed(&self, number: f64) -> f64 {
-        if self.is_negative { -number } else { number }
+        let is_rounded = self.mantissa > DISTINCT_MANTISSA_MAX && !self.is_held_by(number);
+        ReadFloat { number: if self.is_negative { -number } else { number }, is_rounded }
     }
 
     /// Whether no other number of as many digits is this float; of a whole number, whether it is this one.
@@ -149,10 +148,57 @@ impl Decimal {
             return number as u128 == u128::from(self.mantissa);
         }
         is_alone(number, self.decimals) || {
-            let held = times_power_of_ten(number, self.decimals);
+            let power = u128::from(WHOLE_POWERS[self.decimals]);
+            let held = times(number, power);
             held.is_some_and(|held| held.rounded() == u128::from(self.mantissa))
         }
     }
+}
+
+/// Digits behind those of a number, and what follows them. What 64 bits do not hold is cut.
+#[inline]
+fn append_digits(mut number: u64, mut text: &[u8]) -> (u64, &[u8]) {
+    while let Some((first, behind)) = text.split_first_chunk()
+        && let Some(digits) = eight_digits(*first)
+    {
+        number = number.wrapping_mul(100_000_000).wrapping_add(digits);
+        text = behind;
+    }
+    while let [byte, behind @ ..] = text
+        && byte.is_ascii_digit()
+    {
+        number = number.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+        text = behind;
+    }
+    (number, text)
+}
+
+/// The number that eight digits are: neighbours are joined to pairs, those to fours, and those to all.
+#[inline]
+fn eight_digits(bytes: [u8; 8]) -> Option<u64> {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    let word = u64::from_le_bytes(bytes);
+    // A digit is 0x30 to 0x39: with six more it still begins with 3.
+    let begins = |word: u64| word & (0xF0 * EACH) == 0x30 * EACH;
+    if !begins(word) || !begins(word.wrapping_add(6 * EACH)) {
+        return None;
+    }
+    let pairs = (word & (0x0F * EACH)).wrapping_mul(1 + (10 << 8)) >> 8;
+    let fours = (pairs & 0x00FF_00FF_00FF_00FF).wrapping_mul(1 + (100 << 16)) >> 16;
+    Some((fours & 0x0000_FFFF_0000_FFFF).wrapping_mul(1 + (10_000 << 32)) >> 32)
+}
+
+/// A number of 64 bits over a power of ten, rounded correctly: their quotient has more bits than a float, and its last one says
+/// whether anything is left.
+fn over_power_of_ten(number: u64, decimals: usize) -> f64 {
+    let power = WHOLE_POWERS[decimals];
+    let (zeros, power_zeros) = (number.leading_zeros(), power.leading_zeros());
+    let (dividend, divisor) = (u128::from(number << zeros) << 63, u128::from(power << power_zeros));
+    let quotient = dividend / divisor;
+    let is_more = dividend != quotient * divisor;
+    // The exponent of a float that is a power of two.
+    let exponent = u64::from(1023 - 63 + power_zeros - zeros);
+    (quotient as u64 | u64::from(is_more)) as f64 * f64::from_bits(exponent << 52)
 }
 
 fn read_long_float(value: &[u8]) -> Option<ReadFloat> {
@@ -244,7 +290,8 @@ impl<'v> WrittenNumber<'v> {
     fn prints(&self, number: f64) -> bool {
         let counted = usize::try_from(self.decimals).ok().filter(|decimals| *decimals <= DECIMALS_MAX);
         let counted = counted.filter(|_| self.digits <= COUNTED_DIGITS_MAX);
-        match counted.and_then(|decimals| times_power_of_ten(number, decimals)) {
+        let power = counted.and_then(|decimals| 10u128.checked_pow(u32::try_from(decimals).ok()?));
+        match power.and_then(|power| times(number, power)) {
             Some(held) => held.rounded() == self.mantissa,
             None => self.prints_by_letters(number),
         }
@@ -281,12 +328,12 @@ impl WideNumber {
 }
 
 /// A positive float times a power of ten; `None` where 128 bits do not hold it.
-fn times_power_of_ten(number: f64, decimals: usize) -> Option<WideNumber> {
+#[inline]
+fn times(number: f64, power: u128) -> Option<WideNumber> {
     const MANTISSA_BITS: u32 = 52;
     let bits = number.to_bits();
     let exponent = i64::try_from(bits >> MANTISSA_BITS).ok().filter(|exponent| *exponent > 0)?;
     let mantissa = u128::from((bits & ((1 << MANTISSA_BITS) - 1)) | (1 << MANTISSA_BITS));
-    let power = 10u128.checked_pow(u32::try_from(decimals).ok()?)?;
     // Of the product its last 64 bits, and those before.
     let low = mantissa * (power & u128::from(u64::MAX));
     let (high, low) = (mantissa * (power >> 64) + (low >> 64), low as u64);
@@ -340,7 +387,7 @@ mod tests {
 
         /// Proves that the quick paths read numbers exactly as the standard library does, or leave them to it.
         #[test]
-        fn numbers_are_read_as_the_standard_library_does(number in any::<f64>(), decimals in 0usize..12, whole in any::<i64>()) {
+        fn numbers_are_read_as_the_standard_library_does(number in any::<f64>(), decimals in 0usize..20, whole in any::<i64>()) {
             for text in [format!("{number}"), format!("{:.decimals$}", number % 1e9), format!("{number:e}"), format!("{whole}")] {
                 let expected = text.parse::<f64>().unwrap();
                 let read = read_any_float(text.as_bytes()).unwrap().number;

@@ -8,14 +8,14 @@ use trackway_formats::runfile::{DataSpec, DecimalMark};
 
 use super::FileKind;
 use super::bytes::read_full;
-use super::tally::{StringLimit, Tally};
+use super::tally::{SameForms, StringLimit, Tally};
 use super::text::blocks::{BlockError, BlockReader, Encoding, RecordEnd};
-use super::text::cells::Missing;
+use super::text::cells::{Missing, to_text};
 use super::text::csv::CsvLayout;
 use super::text::dialect::{
     self, FirstRow, advice, column_names, detect_backslashes, detect_delimiter, first_row, numbers_columns,
 };
-use super::text::json::{Cell, describe, parse_line, repeated_name};
+use super::text::json::{Cell, describe, parse_any_line, repeated_name};
 use super::text::lines::LINE_COLUMN;
 use super::text::split::{Dialect, RowEnd, Splitter};
 use crate::files::remote::ByteSource;
@@ -245,6 +245,7 @@ fn tally_rows(
         splitter.next_row(&mut spans);
     }
     let (mut scratch, mut usual) = (Vec::new(), Vec::new());
+    let mut forms = vec![SameForms::default(); tallies.len()];
     loop {
         spans.clear();
         let RowEnd::Row { line } = splitter.next_row(&mut spans) else { break };
@@ -252,17 +253,16 @@ fn tally_rows(
         if spans.len() != layout.fields {
             continue;
         }
-        for (span, tally) in spans.iter().zip(tallies.iter_mut()) {
-            let value = span.get(text, &mut scratch).trim_ascii();
+        for ((span, tally), forms) in spans.iter().zip(tallies.iter_mut()).zip(&mut forms) {
+            let value = span.get(text, &mut scratch);
             if missing.find(value).is_none() {
                 let form = form_of(layout.usual(value, &mut usual));
-                match first_line {
-                    Some(_) => tally.see(form, line),
-                    None => tally.add(form, 1),
-                }
+                tally.name(form, || to_text(value));
+                forms.see(form, first_line.map(|_| line), tally);
             }
         }
     }
+    forms.iter().zip(tallies).for_each(|(forms, tally)| forms.give(tally));
 }
 
 /// Whole lines from places spread over the file after its beginning. A place may be within quotes: then its rows are
@@ -300,12 +300,15 @@ pub(crate) fn json(
     };
     let mut keys = JsonTally { keys_max: limits.columns_max, ..JsonTally::default() };
     let mut first_error = None;
-    let mut texts = vec![head.text];
-    texts.extend(places(bytes, sample_bytes).map_err(SampleError::Read)?);
-    for (number, line) in texts.iter().flat_map(|text| text.split(|byte| *byte == b'\n')).enumerate() {
-        if let Err(error) = keys.add_line(line, missing) {
-            first_error.get_or_insert_with(|| format!(" (line {}: {})", number + 1, describe(&error)));
+    for (line, number) in head.text.split(|byte| *byte == b'\n').zip(head.first_line..) {
+        if let Err(error) = keys.add_line(line, Some(number), missing) {
+            first_error.get_or_insert_with(|| format!(" (line {number}: {})", describe(&error)));
         }
+    }
+    let places = places(bytes, sample_bytes).map_err(SampleError::Read)?;
+    for line in places.iter().flat_map(|text| text.split(|byte| *byte == b'\n')) {
+        // What is wrong with it is for the scan to say, which knows its number.
+        let _ = keys.add_line(line, None, missing);
     }
     if keys.is_full() {
         return Err(SampleError::Content(limits.too_many("different keys")));
@@ -314,6 +317,7 @@ pub(crate) fn json(
         let detail = first_error.unwrap_or_default();
         return Err(SampleError::Content(format!("no line of its beginning holds a JSON object{detail}")));
     }
+    keys.forms.iter().zip(&mut keys.tallies).for_each(|(forms, tally)| forms.give(tally));
     let column =
         |(name, tally): (String, &Tally)| Column { name, kind: tally.decide(StringLimit::Fraction).kind };
     let columns = keys.names.into_iter().zip(&keys.tallies).map(column).collect();
@@ -327,6 +331,8 @@ struct JsonTally {
     index: HashMap<String, usize>,
     names: Vec<String>,
     tallies: Vec<Tally>,
+    /// Of each key, the last values that are not in its tally yet.
+    forms: Vec<SameForms>,
     /// The last row that has each key.
     last_rows: Vec<u64>,
     /// Keys that a row has again, and what the later ones are called.
@@ -341,30 +347,43 @@ impl JsonTally {
         self.names.len() > self.keys_max
     }
 
-    fn add_line(&mut self, line: &[u8], missing: &Missing) -> Result<(), serde_json::Error> {
+    /// Counts a line, whose number is known at the file's beginning only.
+    fn add_line(
+        &mut self,
+        line: &[u8],
+        number: Option<u64>,
+        missing: &Missing,
+    ) -> Result<(), serde_json::Error> {
         if line.trim_ascii().is_empty() || self.is_full() {
             return Ok(());
         }
         let mut cells = Vec::new();
         let max = self.keys_max;
-        parse_line(line, &mut |_, key, cell| {
+        parse_any_line(line, &mut |_, key, cell| {
             if cells.len() <= max {
                 cells.push((key, cell));
             }
         })?;
         self.rows += 1;
-        for (key, cell) in cells {
-            let index = self.place_of(&key);
+        for (position, (key, cell)) in cells.into_iter().enumerate() {
+            let index = self.place_of(position, &key);
             let is_missing = matches!(&cell, Cell::Text(text) if missing.find(text.as_bytes()).is_some());
             if let Some(form) = cell.form().filter(|_| !is_missing) {
-                self.tallies[index].add(form, 1);
+                let tally = &mut self.tallies[index];
+                tally.name(form, || cell.to_text());
+                self.forms[index].see(form, number, tally);
             }
         }
         Ok(())
     }
 
-    /// The column of a key of the row that is being counted; of a key that it had already, a further one.
-    fn place_of(&mut self, key: &str) -> usize {
+    /// The column of a key of the row that is being counted; of a key that it had already, a further one. Most rows have the
+    /// same keys in the same order.
+    fn place_of(&mut self, position: usize, key: &str) -> usize {
+        if self.names.get(position).is_some_and(|name| name == key) && self.last_rows[position] != self.rows {
+            self.last_rows[position] = self.rows;
+            return position;
+        }
         let mut name = key.to_owned();
         for again in 1.. {
             let Some(index) = self.index.get(&name).copied() else {
@@ -374,6 +393,7 @@ impl JsonTally {
                 self.index.insert(name.clone(), self.names.len());
                 self.names.push(name);
                 self.tallies.push(Tally::default());
+                self.forms.push(SameForms::default());
                 self.last_rows.push(self.rows);
                 return self.names.len() - 1;
             };

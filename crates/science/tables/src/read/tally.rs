@@ -1,5 +1,6 @@
 //! What was seen of a column's values while types were decided.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use trackway_statistics::binomial_p_value;
@@ -13,7 +14,12 @@ pub(crate) struct Tally {
     counts: BTreeMap<Form, u64>,
     /// The first line with a value of each form, of the lines whose numbers are known.
     lines: BTreeMap<Form, u64>,
+    /// The first different strings among the values, one more than are named.
+    words: Vec<String>,
 }
+
+/// Strings among numbers of which so few are different are all named.
+pub(super) const WORDS_NAMED: usize = 3;
 
 /// The fraction of strings up to which a column of numbers, timestamps or booleans stays one, with the strings as
 /// misfits.
@@ -54,6 +60,45 @@ pub(super) struct Commas {
     pub(super) are_unclear: bool,
 }
 
+/// The strings of a column that is text because of them, although most of its values have a narrower type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Strings<'t> {
+    /// The type of most values.
+    pub(super) mostly: ColumnType,
+    pub(super) values: u64,
+    pub(super) count: u64,
+    /// The first known line with one.
+    pub(super) line: Option<u64>,
+    /// The first different ones: all, unless there are more than [`WORDS_NAMED`].
+    pub(super) words: &'t [String],
+}
+
+/// Values in a row that have one form: they are counted at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SameForms {
+    form: Option<Form>,
+    count: u64,
+    line: Option<u64>,
+}
+
+impl SameForms {
+    /// One value more, on this line, if its number is known.
+    #[inline]
+    pub(super) fn see(&mut self, form: Form, line: Option<u64>, tally: &mut Tally) {
+        if self.form != Some(form) {
+            self.give(tally);
+            *self = Self { form: Some(form), count: 0, line };
+        }
+        self.count += 1;
+    }
+
+    pub(super) fn give(&self, tally: &mut Tally) {
+        if let Some(form) = self.form {
+            tally.see(form, self.count, self.line);
+        }
+    }
+}
+
 impl Tally {
     /// That of a column whose form the file declares.
     pub(super) fn certain(form: Option<Form>) -> Self {
@@ -68,13 +113,27 @@ impl Tally {
         }
     }
 
-    /// One value, on a line whose number is known.
-    pub(super) fn see(&mut self, form: Form, line: u64) {
-        self.add(form, 1);
-        self.lines.entry(form).or_insert(line);
+    /// Values, the first of them on this line, if its number is known.
+    pub(super) fn see(&mut self, form: Form, count: u64, line: Option<u64>) {
+        self.add(form, count);
+        if let Some(line) = line {
+            self.lines.entry(form).or_insert(line);
+        }
+    }
+
+    /// What a string among the values is, if it may still be named.
+    #[inline]
+    pub(super) fn name<'w>(&mut self, form: Form, word: impl FnOnce() -> Cow<'w, str>) {
+        if form.is_text() && self.words.len() <= WORDS_NAMED {
+            let word = word();
+            if !self.words.iter().any(|known| *known == word) {
+                self.words.push(word.into_owned());
+            }
+        }
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
+        other.words.iter().for_each(|word| self.name(Form::Text, || word.into()));
         other.counts.iter().for_each(|(form, count)| self.add(*form, *count));
         other.lines.iter().for_each(|(form, line)| {
             self.lines.entry(*form).or_insert(*line);
@@ -107,7 +166,7 @@ impl Tally {
         if let Some(first) = counts.values_mut().next() {
             *first = fitting;
         }
-        let mut after = Self { counts, lines: self.lines.clone() };
+        let mut after = Self { counts, lines: self.lines.clone(), words: self.words.clone() };
         others.iter().for_each(|(form, count)| after.add(*form, *count));
         after
     }
@@ -120,9 +179,14 @@ impl Tally {
         self.seen(&|form| form.is_text()).0
     }
 
-    /// The narrowest type that fits all values that are not strings.
-    pub(crate) fn without_texts(&self) -> ColumnType {
-        decide(self.clean_forms()).kind
+    /// The strings for which the column is text; `None` unless it is text and they are fewer than the other values.
+    pub(super) fn strings(&self, limit: StringLimit) -> Option<Strings<'_>> {
+        let mostly = decide(self.clean_forms()).kind;
+        let (values, (count, line)) = (self.total(), self.seen(&|form| form.is_text()));
+        let is_mixed = self.decide(limit).kind == ColumnType::Text
+            && mostly != ColumnType::Text
+            && count < values - count;
+        is_mixed.then_some(Strings { mostly, values, count, line, words: &self.words })
     }
 
     /// The values for which the column is kept as strings, where that is so: how many were seen, and the first known line.

@@ -250,6 +250,11 @@ const EXACT_DIGITS: usize = 15;
 /// What one value written as a string shows.
 #[must_use]
 pub fn form_of(value: &[u8]) -> Form {
+    // No number (`nan`, `inf`), boolean or date begins with another letter.
+    let may_be_other = |byte: &u8| matches!(byte.to_ascii_lowercase(), b'f' | b'i' | b'n' | b't');
+    if value.first().is_some_and(|byte| byte.is_ascii_alphabetic() && !may_be_other(byte)) {
+        return Form::Text;
+    }
     if let Some(form) = number_form(value) {
         form
     } else if value.eq_ignore_ascii_case(b"true") || value.eq_ignore_ascii_case(b"false") {
@@ -329,8 +334,11 @@ pub(crate) fn number_form(value: &[u8]) -> Option<Form> {
 /// The form of a whole number; `digits` are without its sign.
 pub(crate) fn whole_form(value: &[u8], digits: &[u8]) -> Form {
     let is_below_zero = value.first() == Some(&b'-');
+    if digits.len() <= EXACT_DIGITS {
+        return if is_below_zero { Form::Negative } else { Form::Whole };
+    }
     let text = std::str::from_utf8(value).unwrap_or_default();
-    let is_exact = digits.len() <= EXACT_DIGITS || is_exact(text, digits);
+    let is_exact = is_exact(text, digits);
     if digits.len() < 19 || text.parse::<i64>().is_ok() {
         return match (is_below_zero, is_exact) {
             (false, true) => Form::Whole,

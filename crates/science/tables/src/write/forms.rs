@@ -14,6 +14,9 @@ use crate::types::ColumnType;
 /// Marks strings that are JSON values, in the metadata of a field.
 pub(super) const JSON_VALUES: &str = "json_values";
 
+/// Marks strings that are what a JSON file has: also numbers that JSON does not have.
+pub(super) const OWN_JSON: &str = "own_json";
+
 /// The forms of a source's columns in an output.
 pub struct Forms {
     forms: Vec<Form>,
@@ -112,12 +115,16 @@ impl Forms {
     #[must_use]
     pub fn schema(&self, cells: &RecordBatch) -> Arc<Schema> {
         let typed = schema_of(cells, &self.kinds);
+        let marked = |field: &Field, mark: &str| {
+            Field::new(field.name(), DataType::Utf8, true)
+                .with_metadata(HashMap::from([(mark.to_owned(), String::new())]))
+        };
         let field = |(field, form): (&Arc<Field>, &Form)| match form {
             Form::Typed => Field::clone(field),
             Form::Stored(stored) => Field::new(field.name(), stored.clone(), true),
             Form::Strings => Field::new(field.name(), DataType::Utf8, true),
-            Form::JsonValues | Form::OwnJson => Field::new(field.name(), DataType::Utf8, true)
-                .with_metadata(HashMap::from([(JSON_VALUES.to_owned(), String::new())])),
+            Form::JsonValues => marked(field, JSON_VALUES),
+            Form::OwnJson => marked(field, OWN_JSON),
         };
         Arc::new(Schema::new(typed.fields().iter().zip(&self.forms).map(field).collect::<Vec<_>>()))
     }

@@ -52,7 +52,7 @@ pub enum TableFormat {
     Separated(char),
     /// The same without a header.
     Headless(char),
-    /// One JSON object for each row; a missing value is `null`, and so is a number that is not finite.
+    /// One JSON object for each row; a missing value is `null`, and so is a number that is not finite, unless a JSON file has it.
     JsonLines,
 }
 

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use trackway_core::text::csv_field;
 
 use super::TableFormat;
-use super::forms::JSON_VALUES;
+use super::forms::{JSON_VALUES, OWN_JSON};
 
 /// A file of text, with its header written.
 pub(super) struct TextRows {
@@ -98,6 +98,7 @@ impl TextRows {
                 DataType::Boolean => text,
                 data_type if is_number(data_type) => json_number(text),
                 _ if field.metadata().contains_key(JSON_VALUES) => json_value(text),
+                _ if field.metadata().contains_key(OWN_JSON) => text,
                 _ => serde_json::Value::from(text).to_string(),
             };
             self.file.write_all(value.as_bytes())?;

@@ -11,7 +11,7 @@ use crate::bulk::copy::copy_all;
 use crate::bulk::mapping::BLOCK_BYTES;
 use crate::bulk::plan::{FilePlan, MAX_FILE_BYTES, TensorSpec, plan_files};
 use crate::bulk::write::DraftFile;
-use crate::error::{CheckpointError, TensorError};
+use crate::error::{CheckpointError, Result, TensorError};
 
 /// A tensor and its bytes.
 #[derive(Debug, Clone)]
@@ -142,7 +142,7 @@ impl Draft {
         kind: Kind,
         tensors: &[TensorRef<'_>],
         metadata: &BTreeMap<String, String>,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<()> {
         let specs: Vec<_> = tensors.iter().map(|tensor| tensor.spec.clone()).collect();
         let plans = self.plan(stem, &specs, metadata)?;
         check_sizes(tensors, &plans)?;
@@ -180,7 +180,7 @@ impl Draft {
         kind: Kind,
         specs: &[TensorSpec],
         metadata: &BTreeMap<String, String>,
-    ) -> Result<Vec<Region>, CheckpointError> {
+    ) -> Result<Vec<Region>> {
         let plans = self.plan(stem, specs, metadata)?;
         let places = self.place(kind, &plans)?;
         let arena = &self.content().arena;
@@ -200,7 +200,7 @@ impl Draft {
     ///
     /// # Errors
     /// [`CheckpointError::Memory`] when there is no room.
-    pub fn pin(&mut self, size_bytes: usize) -> Result<bool, CheckpointError> {
+    pub fn pin(&mut self, size_bytes: usize) -> Result<bool> {
         let arena = &mut self.content_mut().arena;
         let size_bytes = arena.used_bytes().saturating_add(size_bytes);
         arena
@@ -213,7 +213,7 @@ impl Draft {
     /// # Errors
     /// [`CheckpointError::Manifest`] for a name that is not allowed or used already, [`CheckpointError::Memory`] when
     /// there is no room.
-    pub fn bytes(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
+    pub fn bytes(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<()> {
         let begin = self.take(name, kind, bytes.len())?;
         copy_all(vec![(bytes, self.content_mut().arena.bytes_mut(begin, bytes.len()))]);
         Ok(())
@@ -225,7 +225,7 @@ impl Draft {
     /// # Errors
     /// [`CheckpointError::Manifest`] for a name that is not allowed or used already, [`CheckpointError::Storage`] when
     /// it cannot be opened.
-    pub fn file(&mut self, name: &str, kind: Kind, path: &Path) -> Result<(), CheckpointError> {
+    pub fn file(&mut self, name: &str, kind: Kind, path: &Path) -> Result<()> {
         self.check_name(name)?;
         let file = File::open(path).map_err(CheckpointError::storage("open", path))?;
         self.content_mut().sources.push(SourceFile { name: name.into(), kind, path: path.into(), file });
@@ -252,12 +252,12 @@ impl Draft {
         stem: &str,
         specs: &[TensorSpec],
         metadata: &BTreeMap<String, String>,
-    ) -> Result<Vec<FilePlan>, CheckpointError> {
+    ) -> Result<Vec<FilePlan>> {
         Ok(plan_files(stem, specs, metadata, MAX_FILE_BYTES)?)
     }
 
     /// Makes room for files and writes their headers.
-    fn place(&mut self, kind: Kind, plans: &[FilePlan]) -> Result<Vec<usize>, CheckpointError> {
+    fn place(&mut self, kind: Kind, plans: &[FilePlan]) -> Result<Vec<usize>> {
         let place = |plan: &FilePlan| {
             let begin = self.take(&plan.name, kind, plan.size_bytes)?;
             self.content_mut().arena.bytes_mut(begin, plan.header.len()).copy_from_slice(&plan.header);
@@ -266,7 +266,7 @@ impl Draft {
         plans.iter().map(place).collect()
     }
 
-    fn take(&mut self, name: &str, kind: Kind, size_bytes: usize) -> Result<usize, CheckpointError> {
+    fn take(&mut self, name: &str, kind: Kind, size_bytes: usize) -> Result<usize> {
         self.check_name(name)?;
         let content = self.content_mut();
         let begin = content.arena.take(size_bytes).map_err(|source| CheckpointError::Memory {

@@ -20,9 +20,7 @@ pub(crate) fn try_for_each<T, S, E: Send>(
     let work_on = || {
         let mut tool = make_tool()?;
         while lock(&failure).is_none() {
-            let Some(item) = lock(&items).next() else {
-                break;
-            };
+            let Some(item) = lock(&items).next() else { break };
             work(&mut tool, item)?;
         }
         Ok(())

@@ -12,7 +12,7 @@ use crate::bulk::draft::{Draft, DraftSave, Home};
 use crate::bulk::mapping::Mapping;
 use crate::bulk::parallel::lock;
 use crate::bulk::write::Figures;
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 
 /// The most outcomes that wait to be polled. Beyond that, the oldest that is not a failure is dropped.
 const MAX_OUTCOMES: usize = 256;
@@ -24,7 +24,7 @@ const HEADERS_SHARE: u64 = 1024;
 const HEADERS_BYTES_MIN: u64 = 1 << 20;
 
 /// How the owner saves a draft: begin, write, commit. `C` is what a commit returns.
-pub type CommitCallback<C> = Box<dyn FnMut(&DraftSave) -> Result<Saved<C>, CheckpointError> + Send>;
+pub type CommitCallback<C> = Box<dyn FnMut(&DraftSave) -> Result<Saved<C>> + Send>;
 
 /// A save that was committed.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +98,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     ///
     /// # Errors
     /// [`CheckpointError::Memory`] when there are no addresses or no thread.
-    pub fn new(clock: Arc<dyn Clock>, mut commit: CommitCallback<C>) -> Result<Self, CheckpointError> {
+    pub fn new(clock: Arc<dyn Clock>, mut commit: CommitCallback<C>) -> Result<Self> {
         let no_memory = |source| CheckpointError::Memory { size_bytes: 0, source };
         let arena = Arena::new().map_err(no_memory)?;
         let memory = arena.mapping();
@@ -129,12 +129,10 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     ///
     /// # Errors
     /// [`CheckpointError::Memory`] when the machine has not so much; [`CheckpointError::Forked`].
-    pub fn prepare(&self, size_bytes: u64) -> Result<(), CheckpointError> {
+    pub fn prepare(&self, size_bytes: u64) -> Result<()> {
         self.shared.check_process()?;
         let mut state = self.shared.state();
-        let Some(arena) = &mut state.arena else {
-            return Ok(());
-        };
+        let Some(arena) = &mut state.arena else { return Ok(()) };
         let wanted = size_bytes.saturating_add(size_bytes / HEADERS_SHARE + HEADERS_BYTES_MIN);
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
         arena.grow(wanted).map_err(|source| CheckpointError::Memory { size_bytes, source })?;
@@ -147,7 +145,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     ///
     /// # Errors
     /// What made an earlier save fail, unless it was polled: then call again. [`CheckpointError::Forked`].
-    pub fn begin(&self, step: Step) -> Result<Option<Draft>, CheckpointError> {
+    pub fn begin(&self, step: Step) -> Result<Option<Draft>> {
         self.shared.check_process()?;
         let begun_micros = self.shared.clock.monotonic_micros();
         let mut state = self.shared.state();
@@ -189,9 +187,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
 
 impl<C> BackgroundSaver<C> {
     fn end(&mut self, at_most: Duration) -> Vec<SaveOutcome<C>> {
-        let Some(worker) = self.worker.take() else {
-            return Vec::new();
-        };
+        let Some(worker) = self.worker.take() else { return Vec::new() };
         if self.shared.check_process().is_err() {
             // The thread exists in the parent only; there is nothing to detach from.
             std::mem::forget(worker);
@@ -273,7 +269,7 @@ impl<C> SaverState<C> {
     }
 
     /// Must come before any lock: in a forked child, it may be held by a thread that does not exist there.
-    fn check_process(&self) -> Result<(), CheckpointError> {
+    fn check_process(&self) -> Result<()> {
         if self.process == std::process::id() { Ok(()) } else { Err(CheckpointError::Forked) }
     }
 

@@ -125,9 +125,7 @@ fn all_damage_is_found() {
         let sound = std::fs::read(&path).unwrap();
         for position in [0, sound.len() / 2, sound.len().saturating_sub(1)] {
             let mut bytes = sound.clone();
-            let Some(byte) = bytes.get_mut(position) else {
-                continue;
-            };
+            let Some(byte) = bytes.get_mut(position) else { continue };
             *byte ^= 0x10;
             std::fs::write(&path, &bytes).unwrap();
             check(&|defect| matches!(defect, Defect::Hash { name, .. } if *name == file.name));
@@ -600,9 +598,7 @@ fn ends(outcomes: &[SaveOutcome<usize>]) -> Vec<String> {
 }
 
 fn submit(saver: &BackgroundSaver<usize>, step: u64) -> bool {
-    let Some(mut draft) = saver.begin(step).unwrap() else {
-        return false;
-    };
+    let Some(mut draft) = saver.begin(step).unwrap() else { return false };
     draft.bytes("cursor.json", Kind::DataCursor, format!("{{\"step\":{step}}}").as_bytes()).unwrap();
     draft.submit(vec![("loss".into(), 0.5)]);
     true

@@ -13,7 +13,7 @@ use trackway_store::{Disk, DiskFile};
 use crate::bulk::chunks::{ChunkHash, chunk_texts, file_hash, hash_chunks};
 use crate::bulk::mapping::BLOCK_BYTES;
 use crate::bulk::parallel::{cores, lock};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 
 const WRITE_BYTES: usize = 16 << 20;
 /// Smaller files go through the page cache: a direct write costs them more than it saves.
@@ -182,7 +182,7 @@ impl FileWriter {
         folder: &Path,
         files: &[DraftFile<'_>],
         parent: Option<Parent<'_>>,
-    ) -> Result<WriteReport, CheckpointError> {
+    ) -> Result<WriteReport> {
         check_names(files)?;
         let started = self.clock.monotonic_micros();
         let direct = self.choose_direct(folder, files);
@@ -213,9 +213,7 @@ impl FileWriter {
             return direct;
         }
         let sample = files.iter().filter_map(DraftFile::blocks).find_map(|blocks| blocks.get(..PROBE_BYTES));
-        let Some(sample) = sample else {
-            return true;
-        };
+        let Some(sample) = sample else { return true };
         // A disk that fails here fails again where errors are reported; until then nothing is known.
         *known = self.direct_is_faster(folder, sample).ok();
         known.unwrap_or(false)
@@ -224,9 +222,7 @@ impl FileWriter {
     /// One round is enough to choose the direct way; the other must win all of them, so that noise does not choose it.
     fn direct_is_faster(&self, folder: &Path, sample: &[u8]) -> io::Result<bool> {
         for _ in 0..PROBE_ROUNDS_MAX {
-            let Some(direct_micros) = self.probe(folder, sample, true)? else {
-                return Ok(false);
-            };
+            let Some(direct_micros) = self.probe(folder, sample, true)? else { return Ok(false) };
             let buffered_micros = self.probe(folder, sample, false)?.unwrap_or(i64::MAX);
             if direct_micros as f64 <= buffered_micros as f64 * DIRECT_HANDICAP {
                 return Ok(true);
@@ -339,7 +335,7 @@ impl<'a> Save<'a> {
         (hash_threads, WRITE_THREADS.min(self.jobs.len()))
     }
 
-    fn run(&mut self) -> Result<(), CheckpointError> {
+    fn run(&mut self) -> Result<()> {
         let (hash_threads, write_threads) = self.threads();
         let (ready, to_write) = mpsc::channel();
         let to_write = Mutex::new(to_write);
@@ -374,9 +370,7 @@ impl<'a> Save<'a> {
 
     fn hash_each(&self, to_hash: &Mutex<impl Iterator<Item = usize>>, ready: &Sender<usize>) {
         while !self.failed() {
-            let Some(index) = lock(to_hash).next() else {
-                return;
-            };
+            let Some(index) = lock(to_hash).next() else { return };
             let job = &self.jobs[index];
             self.hash(job);
             // Those that do not wait were queued before their hashes were known.
@@ -389,9 +383,7 @@ impl<'a> Save<'a> {
     fn write_ready(&self, to_write: &Mutex<Receiver<usize>>) {
         loop {
             let next = lock(to_write).recv();
-            let Ok(index) = next else {
-                return;
-            };
+            let Ok(index) = next else { return };
             if self.failed() {
                 return;
             }
@@ -429,7 +421,7 @@ impl<'a> Save<'a> {
     }
 
     /// Writes a file and syncs it.
-    fn write_file(&self, draft: &DraftFile<'_>) -> Result<(), CheckpointError> {
+    fn write_file(&self, draft: &DraftFile<'_>) -> Result<()> {
         let path = self.folder.join(draft.name);
         let blocks = draft.blocks().filter(|_| self.direct && draft.size_bytes >= DIRECT_BYTES_MIN);
         let file = self

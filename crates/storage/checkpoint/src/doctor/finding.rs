@@ -90,6 +90,12 @@ pub(crate) struct Subject {
     pub attempt_id: Option<AttemptId>,
 }
 
+impl Subject {
+    fn of(number: u64, step: Step, epoch: u64, attempt_id: AttemptId) -> Self {
+        Self { number: Some(number), step: Some(step), epoch: Some(epoch), attempt_id: Some(attempt_id) }
+    }
+}
+
 /// A finding about a root.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RootFinding {
@@ -145,24 +151,12 @@ impl RootFinding {
         self
     }
 
-    pub(crate) fn of_commit(mut self, number: u64, body: &CommitBody) -> Self {
-        self.subject = Subject {
-            number: Some(number),
-            step: Some(body.step),
-            epoch: Some(body.epoch),
-            attempt_id: Some(body.attempt_id),
-        };
-        self
+    pub(crate) fn of_commit(self, number: u64, body: &CommitBody) -> Self {
+        Self { subject: Subject::of(number, body.step, body.epoch, body.attempt_id), ..self }
     }
 
-    pub(crate) fn of_begin(mut self, number: u64, body: &Begin) -> Self {
-        self.subject = Subject {
-            number: Some(number),
-            step: Some(body.step),
-            epoch: Some(body.epoch),
-            attempt_id: Some(body.attempt_id),
-        };
-        self
+    pub(crate) fn of_begin(self, number: u64, body: &Begin) -> Self {
+        Self { subject: Subject::of(number, body.step, body.epoch, body.attempt_id), ..self }
     }
 
     /// The number in the log of the entry it is about.

@@ -22,7 +22,7 @@ use std::path::Path;
 use serde::Serialize;
 use trackway_core::{Step, Timestamp};
 
-use crate::error::{CheckpointError, Fallback};
+use crate::error::{Fallback, Result};
 use crate::history::Candidate;
 use finding::Subject;
 pub use finding::{Remedy, RootFinding, RootSeverity};
@@ -55,12 +55,8 @@ pub struct Diagnosis {
 /// far and in all.
 ///
 /// # Errors
-/// [`CheckpointError::Storage`] when the root itself cannot be listed. Whatever else cannot be read is a finding.
-pub fn diagnose(
-    root: &Path,
-    now: Timestamp,
-    progress: &dyn Fn(u64, u64),
-) -> Result<Diagnosis, CheckpointError> {
+/// [`crate::CheckpointError::Storage`] when the root itself cannot be listed. Whatever else cannot be read is a finding.
+pub fn diagnose(root: &Path, now: Timestamp, progress: &dyn Fn(u64, u64)) -> Result<Diagnosis> {
     let survey = Survey::of(root)?;
     let mut objects = objects::check(&survey, progress);
     let mut findings = log::check(&survey, now);
@@ -86,8 +82,8 @@ pub fn diagnose(
 /// What of the log of a root needs repair. The files of its checkpoints are not read.
 ///
 /// # Errors
-/// [`CheckpointError::Storage`] when the root cannot be listed.
-pub fn log_errors(root: &Path, now: Timestamp) -> Result<Vec<RootFinding>, CheckpointError> {
+/// [`crate::CheckpointError::Storage`] when the root cannot be listed.
+pub fn log_errors(root: &Path, now: Timestamp) -> Result<Vec<RootFinding>> {
     let mut findings = log::check(&Survey::of(root)?, now);
     findings.retain(|finding| finding.severity == RootSeverity::Error);
     Ok(findings)

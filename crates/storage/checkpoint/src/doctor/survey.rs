@@ -9,7 +9,7 @@ use trackway_store::{Entry, Fold as _, Item, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES,
 
 use super::bytes::{MAX_SEARCH_BYTES, appearance_of, changed_byte};
 use super::finding::Remedy;
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 use crate::group::VOTES_FOLDER;
 use crate::history::History;
 use crate::history::entry::{Body, CommitBody};
@@ -23,6 +23,7 @@ pub(super) const HINT_PATH: &str = "log/hint.json";
 const INCOMING_FOLDER: &str = "incoming";
 
 /// Everything in a root but the bytes of checkpoints.
+#[derive(Default)]
 pub(super) struct Survey {
     pub root: PathBuf,
     pub has_log: bool,
@@ -69,18 +70,8 @@ pub(super) struct Folder {
 }
 
 impl Survey {
-    pub fn of(root: &Path) -> Result<Self, CheckpointError> {
-        let mut survey = Self {
-            root: root.to_owned(),
-            has_log: false,
-            log: BTreeMap::new(),
-            tail: 0,
-            history: History::default(),
-            hint: None,
-            strangers: Vec::new(),
-            folders: BTreeMap::new(),
-            unlisted: Vec::new(),
-        };
+    pub fn of(root: &Path) -> Result<Self> {
+        let mut survey = Self { root: root.to_owned(), ..Self::default() };
         for name in list(root).map_err(CheckpointError::storage("list", root))? {
             match name.as_str() {
                 LOG_FOLDER => survey.read_log(),

@@ -19,6 +19,8 @@ pub use tensors::TensorError;
 /// The longest name of a pin.
 pub(crate) const MAX_PIN_NAME_BYTES: usize = 200;
 
+pub(crate) type Result<T, E = CheckpointError> = std::result::Result<T, E>;
+
 /// What went wrong with a checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {

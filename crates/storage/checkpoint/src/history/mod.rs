@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{CheckpointUse, RunId, Step, UnsafeEvidence, Weights};
 use trackway_store::{Claim, Entry, Fold, Item};
 
-use crate::error::{CheckpointError, Fallback, FallbackKind};
+use crate::error::{CheckpointError, Fallback, FallbackKind, Result};
 use entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody, RoundBody};
 pub(crate) use info::has_expired;
 pub use info::{CheckpointInfo, PinInfo};
@@ -155,7 +155,7 @@ impl History {
     }
 
     /// Refuses the log of another run; `root` is where it is.
-    pub fn check_run(&self, root: &Path, expected: RunId) -> Result<(), CheckpointError> {
+    pub fn check_run(&self, root: &Path, expected: RunId) -> Result<()> {
         match self.claim.map(|claim| claim.run_id) {
             Some(found) if found != expected => {
                 Err(CheckpointError::WrongRun { root: root.into(), expected, found })
@@ -165,7 +165,7 @@ impl History {
     }
 
     /// A commit whose files are not deleted; `root` is where the log is.
-    pub fn kept(&self, root: &Path, number: u64) -> Result<&CommitRecord, CheckpointError> {
+    pub fn kept(&self, root: &Path, number: u64) -> Result<&CommitRecord> {
         let missing = || CheckpointError::NoSuchCommit { root: root.into(), number };
         let record = self.commit(number).ok_or_else(missing)?;
         if record.retired {
@@ -381,9 +381,12 @@ impl History {
 
     /// The numbers of commits whose bytes are there and whose content is unsafe, newest first.
     pub fn unsafe_commits(&self) -> Vec<u64> {
-        let is_kept = |record: &CommitRecord| record.state() == CheckpointState::Unsafe;
-        let mut found: Vec<_> =
-            self.commits.range(self.truth_begins + 1..).filter(|(_, record)| is_kept(record)).collect();
+        self.newest_first(|record| record.state() == CheckpointState::Unsafe)
+    }
+
+    fn newest_first(&self, is_wanted: impl Fn(&CommitRecord) -> bool) -> Vec<u64> {
+        let counted = self.commits.range(self.truth_begins + 1..);
+        let mut found: Vec<_> = counted.filter(|(_, record)| is_wanted(record)).collect();
         found.sort_by_key(|(number, record)| std::cmp::Reverse((record.branch_epoch, **number)));
         found.into_iter().map(|(number, _)| *number).collect()
     }
@@ -396,11 +399,7 @@ impl History {
     /// Every commit that may be resumed from, also of branches that were left, newest first.
     #[cfg(any(test, feature = "remote"))]
     pub fn live_commits(&self) -> Vec<u64> {
-        let live = |record: &CommitRecord| record.may_be_used_for(CheckpointUse::Resume);
-        let mut found: Vec<_> =
-            self.commits.range(self.truth_begins + 1..).filter(|(_, record)| live(record)).collect();
-        found.sort_by_key(|(number, record)| std::cmp::Reverse((record.branch_epoch, **number)));
-        found.into_iter().map(|(number, _)| *number).collect()
+        self.newest_first(|record| record.may_be_used_for(CheckpointUse::Resume))
     }
 
     /// Those of them that a resume could take, and the others of the newest epoch: the process of a script and the one that copies its
@@ -466,7 +465,7 @@ impl CommitRecord {
     }
 
     /// Whether that would be so with its files.
-    #[cfg(feature = "remote")]
+    #[cfg(any(test, feature = "remote"))]
     pub fn was_fit_for(&self, purpose: CheckpointUse) -> bool {
         Weights::in_state(self.content()).may_be_used_for(purpose)
     }
@@ -477,7 +476,7 @@ impl CommitRecord {
     }
 
     /// What another log, where it has a number and is known so, must be given: that it is unsafe, or not any more.
-    #[cfg(feature = "remote")]
+    #[cfg(any(test, feature = "remote"))]
     pub fn mark_for(&self, number: u64, known: &Self) -> Option<Body> {
         match (&self.unsafe_evidence, &self.cleared) {
             (Some(evidence), _) if known.may_be_marked_unsafe() => {

@@ -3,7 +3,7 @@ use trackway_core::Step;
 
 use super::entry::{ClaimBody, RoundBody};
 use super::{Candidate, History};
-use crate::error::{CheckpointError, Fallback, RankError};
+use crate::error::{CheckpointError, Fallback, RankError, Result};
 
 /// A round, and what it may resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,10 +36,8 @@ impl RoundBody {
     }
 
     /// Whether this round is in the log. An error: it never will be, or must not continue.
-    pub fn is_current(&self, history: &History) -> Result<bool, CheckpointError> {
-        let Some(found) = history.claimed() else {
-            return Ok(false);
-        };
+    pub fn is_current(&self, history: &History) -> Result<bool> {
+        let Some(found) = history.claimed() else { return Ok(false) };
         if found.epoch > self.epoch || (found.epoch == self.epoch && found.attempt_id != self.attempt_id) {
             let (found_epoch, found_attempt) = (found.epoch, found.attempt_id);
             return Err(CheckpointError::Fenced { epoch: self.epoch, found_epoch, found_attempt });
@@ -72,6 +70,6 @@ impl Stop {
 }
 
 /// Refuses a commit by ranks whose round was ended by a newer one.
-pub(crate) fn check_round(history: &History, round: Option<RoundBody>) -> Result<(), CheckpointError> {
+pub(crate) fn check_round(history: &History, round: Option<RoundBody>) -> Result<()> {
     round.map_or(Ok(()), |round| round.is_current(history).map(drop))
 }

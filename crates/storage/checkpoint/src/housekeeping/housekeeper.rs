@@ -5,7 +5,7 @@ use trackway_core::{Clock, Ids, Step, Timestamp, UnsafeEvidence};
 use trackway_store::{Disk, RealDisk, Writer};
 
 use super::keeper::{Keeper, append, leftovers};
-use crate::error::{CheckpointError, MAX_PIN_NAME_BYTES};
+use crate::error::{CheckpointError, MAX_PIN_NAME_BYTES, Result};
 use crate::history::entry::{Body, PinBody};
 use crate::history::{CommitRecord, History, PinInfo, has_expired};
 use crate::reading::view::CheckpointView;
@@ -33,7 +33,7 @@ pub struct Collected {
 
 impl Housekeeper {
     /// Opens a root and reads its whole log.
-    pub fn open(root: &Path, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Result<Self, CheckpointError> {
+    pub fn open(root: &Path, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Result<Self> {
         Self::open_on(Arc::new(RealDisk), root, clock, ids)
     }
 
@@ -42,11 +42,11 @@ impl Housekeeper {
         root: &Path,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         Self::over(CheckpointView::unread(root, disk, Arc::clone(&clock), ids), clock)
     }
 
-    pub(crate) fn over(mut view: CheckpointView, clock: Arc<dyn Clock>) -> Result<Self, CheckpointError> {
+    pub(crate) fn over(mut view: CheckpointView, clock: Arc<dyn Clock>) -> Result<Self> {
         view.refresh()?;
         Ok(Self { view, keeper: Keeper::default(), clock })
     }
@@ -67,13 +67,7 @@ impl Housekeeper {
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`]; [`CheckpointError::NotHere`] when its files are deleted already;
     /// [`CheckpointError::PinName`].
-    pub fn pin(
-        &mut self,
-        name: &str,
-        number: u64,
-        why: &str,
-        until: Option<Timestamp>,
-    ) -> Result<PinInfo, CheckpointError> {
+    pub fn pin(&mut self, name: &str, number: u64, why: &str, until: Option<Timestamp>) -> Result<PinInfo> {
         let body = pin_body(name, number, why, until)?;
         self.change(number, Body::Pin(body))?;
         let pins = self.view.pins();
@@ -85,7 +79,7 @@ impl Housekeeper {
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchPin`].
-    pub fn unpin(&mut self, name: &str) -> Result<(), CheckpointError> {
+    pub fn unpin(&mut self, name: &str) -> Result<()> {
         let missing = CheckpointError::NoSuchPin { root: self.view.root().into(), name: name.into() };
         append(&mut self.view, Writer::Housekeeper, |history| {
             history.pin(name).map(|_| Body::Unpin { name: name.into() })
@@ -98,7 +92,7 @@ impl Housekeeper {
     ///
     /// # Errors
     /// [`CheckpointError::Store`].
-    pub fn unpin_expired(&mut self, now: Timestamp) -> Result<Vec<PinInfo>, CheckpointError> {
+    pub fn unpin_expired(&mut self, now: Timestamp) -> Result<Vec<PinInfo>> {
         let mut gone = Vec::new();
         for pin in self.view.pins().into_iter().filter(|pin| pin.has_expired(now)) {
             let taken = append(&mut self.view, Writer::Housekeeper, |history| {
@@ -115,7 +109,7 @@ impl Housekeeper {
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
-    pub fn suspect(&mut self, number: u64, why: &str) -> Result<(), CheckpointError> {
+    pub fn suspect(&mut self, number: u64, why: &str) -> Result<()> {
         self.change(number, Body::suspect(number, why))
     }
 
@@ -123,7 +117,7 @@ impl Housekeeper {
     ///
     /// # Errors
     /// [`CheckpointError::Store`].
-    pub fn mark_unsafe(&mut self, number: u64, evidence: &UnsafeEvidence) -> Result<bool, CheckpointError> {
+    pub fn mark_unsafe(&mut self, number: u64, evidence: &UnsafeEvidence) -> Result<bool> {
         self.mark(number, &Body::unsafe_commit(number, evidence))
     }
 
@@ -131,12 +125,12 @@ impl Housekeeper {
     ///
     /// # Errors
     /// [`CheckpointError::Store`].
-    pub fn clear_unsafe(&mut self, number: u64, why: &str) -> Result<bool, CheckpointError> {
+    pub fn clear_unsafe(&mut self, number: u64, why: &str) -> Result<bool> {
         self.mark(number, &Body::cleared(number, why))
     }
 
     /// Adds a mark about what a commit holds, whether its files are there or not.
-    fn mark(&mut self, number: u64, mark: &Body) -> Result<bool, CheckpointError> {
+    fn mark(&mut self, number: u64, mark: &Body) -> Result<bool> {
         self.view.refresh()?;
         let added = append(&mut self.view, Writer::Housekeeper, |history| {
             history.commit(number).is_some_and(|record| mark.changes(record)).then(|| mark.clone())
@@ -146,7 +140,7 @@ impl Housekeeper {
 
     /// Marks every commit of a step after `step` suspect: the run goes back to that step. Those whose bytes are only at
     /// a second place are among them. Returns their steps, ascending. Doing it again adds nothing.
-    pub fn leave_after(&mut self, step: Step, why: &str) -> Result<Vec<Step>, CheckpointError> {
+    pub fn leave_after(&mut self, step: Step, why: &str) -> Result<Vec<Step>> {
         self.view.refresh()?;
         let there = |record: &CommitRecord| !record.retired || record.uploaded_to.is_some();
         let left: Vec<(u64, Step)> = self
@@ -172,7 +166,7 @@ impl Housekeeper {
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
-    pub fn uploaded(&mut self, number: u64, location: &str) -> Result<(), CheckpointError> {
+    pub fn uploaded(&mut self, number: u64, location: &str) -> Result<()> {
         self.change(number, Body::Uploaded { commit: number, location: location.into() })
     }
 
@@ -186,7 +180,7 @@ impl Housekeeper {
         policy: &Retention,
         older_than_seconds: f64,
         dry_run: bool,
-    ) -> Result<Collected, CheckpointError> {
+    ) -> Result<Collected> {
         self.view.refresh()?;
         let now = self.clock.now();
         let age = Some(Age { now, older_than_seconds });
@@ -207,7 +201,7 @@ impl Housekeeper {
     }
 
     /// Adds an entry about a commit whose files are still there.
-    fn change(&mut self, number: u64, body: Body) -> Result<(), CheckpointError> {
+    fn change(&mut self, number: u64, body: Body) -> Result<()> {
         let root = self.view.root().to_owned();
         self.view.log.append(Writer::Housekeeper, |history: &History| {
             // Within the decision: retention may delete the files before the entry is added.
@@ -222,12 +216,7 @@ impl Housekeeper {
 ///
 /// # Errors
 /// [`CheckpointError::PinName`].
-pub(crate) fn pin_body(
-    name: &str,
-    commit: u64,
-    why: &str,
-    until: Option<Timestamp>,
-) -> Result<PinBody, CheckpointError> {
+pub(crate) fn pin_body(name: &str, commit: u64, why: &str, until: Option<Timestamp>) -> Result<PinBody> {
     if name.is_empty() || name.len() > MAX_PIN_NAME_BYTES {
         return Err(CheckpointError::PinName { name: name.into() });
     }

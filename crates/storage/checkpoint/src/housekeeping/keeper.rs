@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use trackway_core::Timestamp;
 use trackway_store::Writer;
 
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 use crate::history::entry::Body;
 use crate::history::{CommitRecord, History};
 use crate::reading::view::CheckpointView;
@@ -45,7 +45,7 @@ impl Keeper {
         policy: &Retention,
         now: Timestamp,
         age: Option<Age>,
-    ) -> Result<RetentionDone, CheckpointError> {
+    ) -> Result<RetentionDone> {
         let mut done = RetentionDone::default();
         view.refresh()?;
         loop {
@@ -80,7 +80,7 @@ impl Keeper {
         now: Timestamp,
         age: Option<Age>,
         done: &mut RetentionDone,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<()> {
         let left = leftovers(view.history(), age);
         let (gone, there): (Vec<u64>, Vec<u64>) = left.into_iter().partition(|number| is_gone(view, *number));
         // Before the entry that calls them swept: after it they are never looked at again.
@@ -109,11 +109,7 @@ impl Keeper {
     }
 
     /// Whether enough of what stays verifies, reading what this keeper has not read yet, newest first.
-    fn unverified(
-        &mut self,
-        view: &CheckpointView,
-        plan: &RetentionPlan,
-    ) -> Result<Verdict, CheckpointError> {
+    fn unverified(&mut self, view: &CheckpointView, plan: &RetentionPlan) -> Result<Verdict> {
         let mut found = 0;
         for number in whole_enough(view.history()).filter(|number| plan.keep.contains_key(number)) {
             if found == MIN_KEPT {
@@ -153,9 +149,7 @@ fn whole_enough(history: &History) -> impl Iterator<Item = u64> + use<> {
 
 /// The marks of the files of a commit, by name.
 fn marks(view: &CheckpointView, number: u64) -> Vec<FileMark> {
-    let Some(record) = view.history().commit(number) else {
-        return Vec::new();
-    };
+    let Some(record) = view.history().commit(number) else { return Vec::new() };
     let entries = std::fs::read_dir(view.root().join(record.folder())).into_iter().flatten();
     let mut found: Vec<_> = entries.flatten().map(|entry| (entry.file_name(), entry.metadata())).collect();
     found.sort_by(|left, right| left.0.cmp(&right.0));
@@ -198,7 +192,7 @@ fn is_gone(view: &CheckpointView, number: u64) -> bool {
 
 /// Makes the removal of folders durable, also of those that other processes removed: what is recorded as swept is never
 /// looked at again.
-fn sync_above(view: &CheckpointView, gone: &[u64]) -> Result<(), CheckpointError> {
+fn sync_above(view: &CheckpointView, gone: &[u64]) -> Result<()> {
     let folders = gone.iter().filter_map(|number| folder_of(view, *number));
     let mut above: BTreeSet<PathBuf> =
         folders.filter_map(|folder| Some(folder.parent()?.to_owned())).collect();
@@ -213,10 +207,8 @@ fn sync_above(view: &CheckpointView, gone: &[u64]) -> Result<(), CheckpointError
 }
 
 /// Removes the files of a retired commit or of something begun, durably, unless a live checkpoint has them too.
-fn remove_files(view: &CheckpointView, number: u64) -> Result<(), CheckpointError> {
-    let Some(folder) = folder_of(view, number).filter(|folder| folder.exists()) else {
-        return Ok(());
-    };
+fn remove_files(view: &CheckpointView, number: u64) -> Result<()> {
+    let Some(folder) = folder_of(view, number).filter(|folder| folder.exists()) else { return Ok(()) };
     view.remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
     let step_folder = folder.parent().unwrap_or(view.root());
     // Before it may be called swept: a power cut would bring the files back.
@@ -231,6 +223,6 @@ pub(crate) fn append(
     view: &mut CheckpointView,
     writer: Writer<'_>,
     mut decide: impl FnMut(&History) -> Option<Body>,
-) -> Result<Option<u64>, CheckpointError> {
+) -> Result<Option<u64>> {
     view.log.append(writer, |history| Ok::<_, CheckpointError>(decide(history)))
 }

@@ -2,7 +2,7 @@ use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 
 use crate::bulk::{LoadedFile, read_files, verify_files};
-use crate::error::{CheckpointError, Defect, Fallback, RankError};
+use crate::error::{CheckpointError, Defect, Fallback, RankError, Result};
 use crate::history::entry::Body;
 use crate::history::{RoundRecord, Stop};
 use crate::ranks::root::RankedRoot;
@@ -21,7 +21,7 @@ impl RankedRoot {
     /// # Errors
     /// [`RankError::Silent`] with the ranks that did not vote: no rank resumes. [`RankError::RoundIsOver`].
     /// [`CheckpointError::NothingVerifies`] and others as [`crate::CheckpointRoot::resume_target`].
-    pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+    pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>> {
         Ok(self.resume_by(false)?.map(|(target, _)| target))
     }
 
@@ -32,14 +32,11 @@ impl RankedRoot {
     /// # Errors
     /// As [`RankedRoot::resume_target`]; [`CheckpointError::Damaged`] when this rank voted before it was started again,
     /// and what it voted for does not verify any more.
-    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>> {
         self.resume_by(true)
     }
 
-    fn resume_by(
-        &mut self,
-        reading: bool,
-    ) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+    fn resume_by(&mut self, reading: bool) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>> {
         // As it was when the round began: every rank must try the same commits in the same order.
         let record = self.round_record()?;
         let mut fallbacks = Vec::new();
@@ -77,7 +74,7 @@ impl RankedRoot {
     }
 
     /// The round, unless its ranks have already continued from what it resumed.
-    fn round_record(&mut self) -> Result<RoundRecord, CheckpointError> {
+    fn round_record(&mut self) -> Result<RoundRecord> {
         self.refresh()?;
         let history = self.root.view.history();
         let record = history.round().expect("a root is open only in a round, and rounds are never forgotten");
@@ -95,7 +92,7 @@ impl RankedRoot {
     }
 
     /// Why not all ranks can resume a commit; `None`: they can.
-    fn agree_on(&mut self, ballots: &Ballots, number: u64) -> Result<Option<String>, CheckpointError> {
+    fn agree_on(&mut self, ballots: &Ballots, number: u64) -> Result<Option<String>> {
         let votes = self.gather(ballots, |_: &ResumeVote| false)?;
         let missing: Vec<u32> =
             (0..self.group.world_size()).filter(|rank| !votes.contains_key(rank)).collect();
@@ -126,7 +123,7 @@ impl RankedRoot {
     }
 
     /// Rank 0 marks a commit. As with one process, a full disk must not keep a run from resuming.
-    fn suspect(&mut self, number: u64, why: &str) -> Result<(), CheckpointError> {
+    fn suspect(&mut self, number: u64, why: &str) -> Result<()> {
         let marked = self.root.view.history().commit(number).is_none_or(|record| record.suspect.is_some());
         if !self.group.coordinates() || marked {
             return Ok(());
@@ -139,12 +136,7 @@ impl RankedRoot {
 
     /// Votes once and for all whether this rank's files of a commit verify. An earlier vote counts. Returns the files
     /// if they were read for it.
-    fn vote_on(
-        &self,
-        ballots: &Ballots,
-        commit: u64,
-        reading: bool,
-    ) -> Result<Option<Vec<LoadedFile>>, CheckpointError> {
+    fn vote_on(&self, ballots: &Ballots, commit: u64, reading: bool) -> Result<Option<Vec<LoadedFile>>> {
         let rank = self.group.rank();
         let backend = self.root.view.log.backend();
         if ballots.read::<ResumeVote>(backend.as_ref(), rank)?.is_some() {
@@ -162,7 +154,7 @@ impl RankedRoot {
         Ok(files)
     }
 
-    fn read_again(&self, number: u64, step: Step) -> Result<Vec<LoadedFile>, CheckpointError> {
+    fn read_again(&self, number: u64, step: Step) -> Result<Vec<LoadedFile>> {
         self.read_share(number).map_err(|defect| CheckpointError::Damaged { step, defect })
     }
 
@@ -204,7 +196,7 @@ impl RankedRoot {
     }
 
     /// Opens a commit that all ranks verified.
-    fn load(&self, number: u64) -> Result<LoadedCheckpoint, CheckpointError> {
+    fn load(&self, number: u64) -> Result<LoadedCheckpoint> {
         let step = self.root.view.commit_step(number)?;
         let loaded = self.manifest(number).and_then(|(_, manifest)| self.root.view.loaded(number, manifest));
         loaded.map_err(|defect| CheckpointError::Damaged { step, defect })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use trackway_core::{AttemptId, Clock, Ids, RunId};
 use trackway_store::{Disk, RealDisk, Writer};
 
-use crate::error::{CheckpointError, RankError};
+use crate::error::{CheckpointError, RankError, Result};
 use crate::group::RankGroup;
 use crate::history::entry::{Body, ClaimBody, RoundBody};
 use crate::history::{CheckpointInfo, History};
@@ -74,7 +74,7 @@ impl RankedRoot {
         group: RankGroup,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         let claim = ClaimBody { epoch, run_id, attempt_id };
         Self::open_on(Arc::new(RealDisk), path, claim, Settings::from_environment(), group, clock, ids)
     }
@@ -87,7 +87,7 @@ impl RankedRoot {
         group: RankGroup,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         let settings = Settings { world_size: group.world_size(), ..settings };
         let ClaimBody { epoch, run_id, attempt_id } = claim;
         let (round, world_size) = (group.round(), group.world_size());
@@ -102,7 +102,7 @@ impl RankedRoot {
         Ok(ranked)
     }
 
-    fn begin_round(&mut self) -> Result<(), CheckpointError> {
+    fn begin_round(&mut self) -> Result<()> {
         let older = self.root.view.history().round().map(|record| (record.number, record.body));
         let claim = self.root.claim.holder();
         let round = self.round;
@@ -121,7 +121,7 @@ impl RankedRoot {
         Ok(())
     }
 
-    fn wait_for_round(&mut self) -> Result<(), CheckpointError> {
+    fn wait_for_round(&mut self) -> Result<()> {
         let (round, run_id) = (self.round, self.round.run_id);
         let seconds = self.group.wait_seconds();
         let (clock, view) = (Arc::clone(&self.root.clock), &mut self.root.view);
@@ -147,12 +147,12 @@ impl RankedRoot {
     }
 
     /// As [`CheckpointRoot::list`].
-    pub fn list(&mut self) -> Result<Vec<CheckpointInfo>, CheckpointError> {
+    pub fn list(&mut self) -> Result<Vec<CheckpointInfo>> {
         self.root.list()
     }
 
     /// Reads what was added to the log, and stops a rank that is fenced or overtaken.
-    pub(super) fn refresh(&mut self) -> Result<(), CheckpointError> {
+    pub(super) fn refresh(&mut self) -> Result<()> {
         self.root.view.refresh()?;
         self.round.is_current(self.root.view.history()).map(drop)
     }

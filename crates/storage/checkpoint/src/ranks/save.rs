@@ -6,7 +6,7 @@ use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use trackway_store::{Writer, new_ulid};
 
 use crate::bulk::{DraftSave, Figures, Saved};
-use crate::error::{CheckpointError, RankError};
+use crate::error::{CheckpointError, RankError, Result};
 use crate::history::entry::{Begin, BeginRanks, Body, CommitBody};
 use crate::history::{BeginRecord, History};
 use crate::ranks::assemble::assemble;
@@ -51,8 +51,8 @@ impl RankedRoot {
     pub fn save(
         &mut self,
         save: &RankedSave<'_>,
-        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<Commit, CheckpointError> {
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<()>,
+    ) -> Result<Commit> {
         let started_micros = self.root.clock.monotonic_micros();
         let saved = if self.group.coordinates() {
             let saved = self.coordinate(save, fill);
@@ -74,8 +74,8 @@ impl RankedRoot {
     pub fn save_draft(
         &mut self,
         save: &DraftSave,
-        before_commit: impl FnOnce() -> Result<(), CheckpointError>,
-    ) -> Result<Saved<Commit>, CheckpointError> {
+        before_commit: impl FnOnce() -> Result<()>,
+    ) -> Result<Saved<Commit>> {
         let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();
         let mut figures = Figures::default();
         let ranked = RankedSave { step: save.step(), metrics: &metrics, global_cursor: save.global_cursor() };
@@ -97,8 +97,8 @@ impl RankedRoot {
     fn coordinate(
         &mut self,
         save: &RankedSave<'_>,
-        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<(u64, CommitBody, u64), CheckpointError> {
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<()>,
+    ) -> Result<(u64, CommitBody, u64)> {
         let begin = self.new_begin(save.step);
         // Before any file: the entry names the folder, and the other ranks wait for it.
         let begun = self.root.append(Body::Begin(begin.clone()))?;
@@ -140,8 +140,8 @@ impl RankedRoot {
         begun: u64,
         begin: &Begin,
         save: &RankedSave<'_>,
-        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<(Manifest, String), CheckpointError> {
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<()>,
+    ) -> Result<(Manifest, String)> {
         let files = self.write_share(&begin.object_prefix, fill)?;
         let agreed = self.agreed(begin, save);
         let ballots = Ballots::on_save(begun, &begin.object_prefix);
@@ -161,8 +161,8 @@ impl RankedRoot {
     fn write_share(
         &self,
         object_prefix: &str,
-        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<Vec<ManifestFile>, CheckpointError> {
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<()>,
+    ) -> Result<Vec<ManifestFile>> {
         let files = self.root.write_files(object_prefix, fill)?;
         self.root.view.sync_folder(&self.root.view.root().join(object_prefix))?;
         Ok(files)
@@ -182,13 +182,7 @@ impl RankedRoot {
         }
     }
 
-    fn vote(
-        &self,
-        ballots: &Ballots,
-        step: Step,
-        agreed: Agreed,
-        files: Vec<ManifestFile>,
-    ) -> Result<(), CheckpointError> {
+    fn vote(&self, ballots: &Ballots, step: Step, agreed: Agreed, files: Vec<ManifestFile>) -> Result<()> {
         let rank = self.group.rank();
         let vote = SaveVote::Wrote { rank, agreed, files };
         if self.cast(ballots, vote.clone())? == vote {
@@ -198,7 +192,7 @@ impl RankedRoot {
     }
 
     /// Casts a vote of this rank, and returns the vote that counts.
-    pub(super) fn cast<B: Ballot>(&self, ballots: &Ballots, vote: B) -> Result<B, CheckpointError> {
+    pub(super) fn cast<B: Ballot>(&self, ballots: &Ballots, vote: B) -> Result<B> {
         let ulid = new_ulid(self.root.ids.as_ref());
         let at = self.root.clock.now().to_rfc3339();
         Ok(ballots.cast(self.root.view.log.backend().as_ref(), ulid, at, vote)?.body)
@@ -209,7 +203,7 @@ impl RankedRoot {
         &mut self,
         ballots: &Ballots,
         decides: impl Fn(&B) -> bool,
-    ) -> Result<BTreeMap<u32, Result<B, String>>, CheckpointError> {
+    ) -> Result<BTreeMap<u32, Result<B, String>>> {
         let mut votes = BTreeMap::new();
         let world_size = self.group.world_size();
         let backend = Arc::clone(self.root.view.log.backend());
@@ -245,12 +239,7 @@ impl RankedRoot {
     }
 
     /// Finds out whether a commit exists whose answer is an error; when it does not, it never will.
-    fn settle(
-        &mut self,
-        begun: u64,
-        object_prefix: &str,
-        error: CheckpointError,
-    ) -> Result<u64, CheckpointError> {
+    fn settle(&mut self, begun: u64, object_prefix: &str, error: CheckpointError) -> Result<u64> {
         let claim = self.root.claim.holder();
         let why = format!("rank 0 failed: {error}");
         let mut number = None;
@@ -267,8 +256,8 @@ impl RankedRoot {
     fn follow(
         &mut self,
         save: &RankedSave<'_>,
-        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<(u64, CommitBody, u64), CheckpointError> {
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<()>,
+    ) -> Result<(u64, CommitBody, u64)> {
         let (begun, begin) = self.wait_for_begin(save.step)?;
         if begin.ranks.is_none_or(|ranks| ranks.parent != self.root.parent) {
             // This rank missed a commit; its unchanged files may differ from the ones that rank 0 shares with.
@@ -293,7 +282,7 @@ impl RankedRoot {
 
     /// A commit that was read may not be durable yet: rank 0 shows it first and syncs it then. It must not be
     /// acknowledged while a power cut could still undo it.
-    fn sync_log(&self) -> Result<(), CheckpointError> {
+    fn sync_log(&self) -> Result<()> {
         self.root.view.sync_folder(&self.root.view.root().join("log"))
     }
 
@@ -314,7 +303,7 @@ impl RankedRoot {
         self.cast(ballots, SaveVote::Failed { rank: self.group.rank(), why }).is_ok()
     }
 
-    fn wait_for_begin(&mut self, step: Step) -> Result<(u64, Begin), CheckpointError> {
+    fn wait_for_begin(&mut self, step: Step) -> Result<(u64, Begin)> {
         self.declined.steps().retain(|declined| *declined > step);
         let seconds = self.group.wait_seconds();
         let clock = Arc::clone(&self.root.clock);
@@ -325,7 +314,7 @@ impl RankedRoot {
 
     /// The begin of a step that this rank has not taken part in yet. Rank 0 saves one step after the other, so a later
     /// begin means that the save is over; and when this rank is further on, it will not take part in an earlier one.
-    fn look_for_begin(&mut self, step: Step) -> Result<Option<(u64, Begin)>, CheckpointError> {
+    fn look_for_begin(&mut self, step: Step) -> Result<Option<(u64, Begin)>> {
         self.refresh()?;
         let begun = self.unseen();
         self.decline(&begun, Some(step));
@@ -390,7 +379,7 @@ impl RankedRoot {
         });
     }
 
-    fn wait_for_outcome(&mut self, begun: u64, begin: &Begin) -> Result<(u64, CommitBody), CheckpointError> {
+    fn wait_for_outcome(&mut self, begun: u64, begin: &Begin) -> Result<(u64, CommitBody)> {
         let seconds = self.group.wait_seconds() * OUTCOME_WAITS;
         let clock = Arc::clone(&self.root.clock);
         let outcome = wait_for(clock.as_ref(), seconds, || self.outcome(begun, begin))?;
@@ -399,7 +388,7 @@ impl RankedRoot {
     }
 
     /// The outcome of a save in the log; `None`: none yet.
-    fn outcome(&mut self, begun: u64, begin: &Begin) -> Result<Option<(u64, CommitBody)>, CheckpointError> {
+    fn outcome(&mut self, begun: u64, begin: &Begin) -> Result<Option<(u64, CommitBody)>> {
         self.root.view.refresh()?;
         let history = self.root.view.history();
         if let Some((number, record)) = history.commit_below(&begin.object_prefix) {

@@ -4,7 +4,7 @@ use trackway_core::{AttemptId, Step};
 use trackway_formats::checkpoint_manifest::{MAX_MANIFEST_BYTES, ManifestFile};
 use trackway_store::{Backend, Created, Entry, ErrorKind, NoEntry, StoreError};
 
-use crate::error::{CheckpointError, RankError};
+use crate::error::{RankError, Result};
 use crate::group::VOTES_FOLDER;
 
 /// The largest vote that is cast or read: a manifest must hold what all votes list.
@@ -101,7 +101,7 @@ impl Ballots {
         ulid: String,
         at: String,
         vote: B,
-    ) -> Result<Entry<B>, CheckpointError> {
+    ) -> Result<Entry<B>> {
         let name = self.name(vote.rank());
         let rank = vote.rank();
         let vote = Entry::new(self.number, ulid, at, vote);
@@ -133,9 +133,7 @@ impl Ballots {
         backend: &dyn Backend,
         rank: u32,
     ) -> Result<Option<Result<Entry<B>, String>>, StoreError> {
-        let Some(bytes) = backend.read(&self.name(rank), MAX_VOTE_BYTES)? else {
-            return Ok(None);
-        };
+        let Some(bytes) = backend.read(&self.name(rank), MAX_VOTE_BYTES)? else { return Ok(None) };
         let vote = match bytes.len() {
             size if size > MAX_VOTE_BYTES => Err(format!("it has more than {MAX_VOTE_BYTES} bytes")),
             _ => Entry::<B>::from_bytes(&bytes, self.number).map_err(|fault| match fault {

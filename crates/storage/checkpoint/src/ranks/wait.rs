@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use trackway_core::Clock;
 
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 
 /// The first pause between two looks; each is twice as long as the one before …
 const PAUSE_MIN: Duration = Duration::from_millis(1);
@@ -18,8 +18,8 @@ const MAX_FAILED_LOOKS: u32 = 5;
 pub(crate) fn wait_for<T>(
     clock: &dyn Clock,
     limit_seconds: f64,
-    mut look: impl FnMut() -> Result<Option<T>, CheckpointError>,
-) -> Result<Option<T>, CheckpointError> {
+    mut look: impl FnMut() -> Result<Option<T>>,
+) -> Result<Option<T>> {
     let started_micros = clock.monotonic_micros();
     let (mut slept, mut pause, mut failed) = (Duration::ZERO, PAUSE_MIN, 0);
     loop {

@@ -7,7 +7,7 @@ use trackway_store::Disk;
 
 use super::verify::read_verified;
 use crate::bulk::{LoadError, Tensors, Want, read_tensors};
-use crate::error::{CheckpointError, Fallback};
+use crate::error::{CheckpointError, Fallback, Result};
 use crate::group::without_rank;
 use crate::history::CheckpointInfo;
 
@@ -42,7 +42,7 @@ impl LoadedCheckpoint {
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchFile`], or [`CheckpointError::Damaged`] when the file changed since it was verified.
-    pub fn read(&self, name: &str) -> Result<Vec<u8>, CheckpointError> {
+    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         let file = self.file(name)?;
         read_verified(self.disk.as_ref(), &self.folder, file)
             .map_err(|defect| CheckpointError::Damaged { step: self.step, defect })
@@ -55,7 +55,7 @@ impl LoadedCheckpoint {
     /// # Errors
     /// [`CheckpointError::Damaged`]; [`CheckpointError::Tensors`] when a tensor is missing, incomplete, or its parts
     /// contradict each other.
-    pub fn tensors(&self, stem: &str, wants: &[Want]) -> Result<Tensors, CheckpointError> {
+    pub fn tensors(&self, stem: &str, wants: &[Want]) -> Result<Tensors> {
         let files: Vec<_> = self.files().iter().filter(|file| has_stem(&file.name, stem)).cloned().collect();
         read_tensors(self.disk.as_ref(), &self.folder, &files, wants).map_err(|error| match error {
             LoadError::Defect(defect) => CheckpointError::Damaged { step: self.step, defect },
@@ -69,7 +69,7 @@ impl LoadedCheckpoint {
         &self.manifest.files
     }
 
-    fn file(&self, name: &str) -> Result<&ManifestFile, CheckpointError> {
+    fn file(&self, name: &str) -> Result<&ManifestFile> {
         self.files().iter().find(|file| file.name == name).ok_or_else(|| CheckpointError::NoSuchFile {
             step: self.step,
             name: name.into(),

@@ -10,7 +10,7 @@ use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 use super::load::LoadedCheckpoint;
 use super::verify::{read_all, verify, verify_manifest};
 use crate::bulk::LoadedFile;
-use crate::error::{CheckpointError, Defect, Fallback};
+use crate::error::{CheckpointError, Defect, Fallback, Result};
 use crate::history::entry::CommitBody;
 use crate::history::{Candidate, CheckpointInfo, CommitRecord, History, PinInfo};
 use crate::retention::{Age, Retention, RetentionPlan, plan};
@@ -47,12 +47,12 @@ pub(crate) type VerifiedCheckpoint = (LoadedCheckpoint, Vec<LoadedFile>);
 
 impl CheckpointView {
     /// Reads the whole log of a root. A root that does not exist is one without checkpoints.
-    pub fn open(root: &Path) -> Result<Self, CheckpointError> {
+    pub fn open(root: &Path) -> Result<Self> {
         Self::open_on(root, Arc::new(RealDisk))
     }
 
     /// The same through a given disk, so that its owner can watch what is read.
-    pub fn open_on(root: &Path, disk: Arc<dyn Disk>) -> Result<Self, CheckpointError> {
+    pub fn open_on(root: &Path, disk: Arc<dyn Disk>) -> Result<Self> {
         let unused = Arc::new(Unused);
         let mut view = Self::unread(root, disk, unused.clone(), unused);
         view.refresh()?;
@@ -76,13 +76,13 @@ impl CheckpointView {
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         let backend = LocalBackend::on_disk(root, Arc::clone(&disk), Arc::clone(&ids));
         Ok(Self::over(root, disk, Log::open(Arc::new(backend), clock, ids)?))
     }
 
     /// Reads what was added to the log since.
-    pub fn refresh(&mut self) -> Result<(), CheckpointError> {
+    pub fn refresh(&mut self) -> Result<()> {
         Ok(self.log.refresh()?)
     }
 
@@ -106,11 +106,11 @@ impl CheckpointView {
         self.disk.remove_folder(&self.owned(folder)?, folder)
     }
 
-    pub(crate) fn make_folder(&self, folder: &Path) -> Result<(), CheckpointError> {
+    pub(crate) fn make_folder(&self, folder: &Path) -> Result<()> {
         self.disk.make_folder(folder).map_err(CheckpointError::storage("make the folder", folder))
     }
 
-    pub(crate) fn sync_folder(&self, folder: &Path) -> Result<(), CheckpointError> {
+    pub(crate) fn sync_folder(&self, folder: &Path) -> Result<()> {
         self.disk.sync_folder(folder).map_err(CheckpointError::storage("sync the folder", folder))
     }
 
@@ -146,7 +146,7 @@ impl CheckpointView {
     ///
     /// # Errors
     /// [`CheckpointError::Damaged`], or [`CheckpointError::NoSuchCommit`].
-    pub fn verify(&self, number: u64) -> Result<CheckpointInfo, CheckpointError> {
+    pub fn verify(&self, number: u64) -> Result<CheckpointInfo> {
         self.load(number).map(|loaded| loaded.info)
     }
 
@@ -154,7 +154,7 @@ impl CheckpointView {
     ///
     /// # Errors
     /// [`CheckpointError::Damaged`], or [`CheckpointError::NoSuchCommit`].
-    pub fn load(&self, number: u64) -> Result<LoadedCheckpoint, CheckpointError> {
+    pub fn load(&self, number: u64) -> Result<LoadedCheckpoint> {
         let step = self.commit_step(number)?;
         self.try_load(number).map_err(|defect| CheckpointError::Damaged { step, defect })
     }
@@ -163,7 +163,7 @@ impl CheckpointView {
     ///
     /// # Errors
     /// [`CheckpointError::Damaged`], or [`CheckpointError::NoSuchCommit`].
-    pub fn manifest(&self, number: u64) -> Result<Manifest, CheckpointError> {
+    pub fn manifest(&self, number: u64) -> Result<Manifest> {
         let record = self.record(number)?;
         verify_manifest(self.disk.as_ref(), &self.root.join(record.folder()), &record.body)
             .map_err(|defect| CheckpointError::Damaged { step: record.body.step, defect })
@@ -182,11 +182,11 @@ impl CheckpointView {
         plan(self.history(), policy, now, age)
     }
 
-    pub(crate) fn commit_step(&self, number: u64) -> Result<Step, CheckpointError> {
+    pub(crate) fn commit_step(&self, number: u64) -> Result<Step> {
         Ok(self.record(number)?.body.step)
     }
 
-    fn record(&self, number: u64) -> Result<&CommitRecord, CheckpointError> {
+    fn record(&self, number: u64) -> Result<&CommitRecord> {
         let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
         self.history().commit(number).ok_or_else(missing)
     }
@@ -197,7 +197,7 @@ impl CheckpointView {
     /// # Errors
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used: an explicit end,
     /// never a silent step 0. [`CheckpointError::HalfAdopted`].
-    pub fn resume_target(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+    pub fn resume_target(&self) -> Result<Option<LoadedCheckpoint>> {
         self.check_adopted()?;
         Ok(self.search().outcome()?.map(|(target, _)| target))
     }
@@ -216,7 +216,7 @@ impl CheckpointView {
     ///
     /// # Errors
     /// As [`CheckpointView::resume_target`].
-    pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+    pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>> {
         self.check_adopted()?;
         self.search_reading().outcome()
     }
@@ -225,14 +225,14 @@ impl CheckpointView {
     ///
     /// # Errors
     /// As [`CheckpointView::load`].
-    pub fn read(&self, number: u64) -> Result<(LoadedCheckpoint, Vec<LoadedFile>), CheckpointError> {
+    pub fn read(&self, number: u64) -> Result<(LoadedCheckpoint, Vec<LoadedFile>)> {
         let step = self.commit_step(number)?;
         self.try_read(number).map_err(|defect| CheckpointError::Damaged { step, defect })
     }
 
     /// What was adopted only in part leads nowhere, for later epochs too: its first entry makes everything before it
     /// not count.
-    pub(crate) fn check_adopted(&self) -> Result<(), CheckpointError> {
+    pub(crate) fn check_adopted(&self) -> Result<()> {
         self.history().adopting().map_or(Ok(()), |epoch| Err(CheckpointError::HalfAdopted { epoch }))
     }
 
@@ -314,7 +314,7 @@ impl CheckpointView {
 }
 
 impl Search {
-    pub fn outcome(self) -> Result<Option<VerifiedCheckpoint>, CheckpointError> {
+    pub fn outcome(self) -> Result<Option<VerifiedCheckpoint>> {
         match (self.target, self.fallbacks) {
             (Some((target, files)), fallbacks) => {
                 let lost_steps = self.newest_step.unwrap_or(target.step).saturating_sub(target.step);

@@ -7,7 +7,7 @@ use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest};
 use trackway_store::Writer;
 
 use super::replica::{Replica, key, keys_of};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 use crate::history::History;
 use crate::history::entry::{Body, CommitBody};
 use crate::housekeeping::keeper::Verdict;
@@ -40,7 +40,7 @@ impl Replica {
         policy: Option<&Retention>,
         older_than_seconds: Option<f64>,
         dry_run: bool,
-    ) -> Result<RemoteCollected, CheckpointError> {
+    ) -> Result<RemoteCollected> {
         self.log.refresh()?;
         let now = self.clock.now();
         let age = older_than_seconds.map(|older_than_seconds| Age { now, older_than_seconds });
@@ -83,12 +83,7 @@ impl Replica {
     }
 
     /// Decided again in knowledge of every entry before it: a pin that was added meanwhile is seen.
-    fn retire(
-        &mut self,
-        policy: &Retention,
-        now: Timestamp,
-        age: Option<Age>,
-    ) -> Result<RetentionPlan, CheckpointError> {
+    fn retire(&mut self, policy: &Retention, now: Timestamp, age: Option<Age>) -> Result<RetentionPlan> {
         let mut retired = RetentionPlan::default();
         let seen_whole = &self.seen_whole;
         self.log.append(Writer::Housekeeper, |history: &History| {
@@ -106,7 +101,7 @@ impl Replica {
     }
 
     /// Whether enough of what stays has all of its objects, looking at sizes, newest first.
-    fn enough_stay(&mut self, plan: &RetentionPlan) -> Result<Verdict, CheckpointError> {
+    fn enough_stay(&mut self, plan: &RetentionPlan) -> Result<Verdict> {
         let mut found = 0;
         let kept = uploaded_chain(self.remote()).into_iter().filter(|number| plan.keep.contains_key(number));
         for number in kept.take(MIN_KEPT).collect::<Vec<_>>() {
@@ -123,7 +118,7 @@ impl Replica {
     }
 
     /// What of a commit is not there as it was sent.
-    fn missing_there(&self, number: u64) -> Result<Option<String>, CheckpointError> {
+    fn missing_there(&self, number: u64) -> Result<Option<String>> {
         let Some(body) = self.remote().commit(number).map(|record| record.body.clone()) else {
             return Ok(Some("its entry is gone".into()));
         };
@@ -141,7 +136,7 @@ impl Replica {
     }
 
     /// Removes the objects of retired commits, records it in the log, and returns how many they were.
-    fn sweep(&mut self) -> Result<u64, CheckpointError> {
+    fn sweep(&mut self) -> Result<u64> {
         let due: Vec<(u64, CommitBody)> = self
             .remote()
             .commits()
@@ -177,7 +172,7 @@ impl Replica {
     /// Names of all objects that a commit which is not retired may rely on.
     ///
     /// One without a manifest there was not begun to be sent; when it is, it will see what is retired now.
-    fn reached(&self) -> Result<BTreeSet<String>, CheckpointError> {
+    fn reached(&self) -> Result<BTreeSet<String>> {
         let mut reached = BTreeSet::new();
         for (_, record) in self.remote().commits().filter(|(_, record)| !record.retired) {
             // What cannot be read as a manifest reaches nothing that could ever be loaded.
@@ -194,7 +189,7 @@ impl Replica {
         body: &CommitBody,
         live: &BTreeSet<String>,
         reached: &BTreeSet<String>,
-    ) -> Result<u64, CheckpointError> {
+    ) -> Result<u64> {
         let manifest_name = key(&body.object_prefix, MANIFEST_FILE_NAME);
         let Some(manifest) = self.remote_manifest(body)? else { return Ok(0) };
         let names = manifest.map(|manifest| names_of(body, &manifest)).unwrap_or_default();

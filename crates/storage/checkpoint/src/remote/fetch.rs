@@ -10,7 +10,7 @@ use super::gather::NotGathered;
 use super::replica::{Replica, no_manifest};
 use super::upload::Progress;
 use crate::bulk::parallel::try_for_each;
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 use crate::reading::verify::check_manifest;
 use crate::writing::writer::write_durably;
 
@@ -22,12 +22,7 @@ impl Replica {
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`]; [`CheckpointError::Damaged`]; [`CheckpointError::Store`] when the remote does
     /// not answer; [`CheckpointError::Storage`]. What was fetched stays.
-    pub fn fetch(
-        &self,
-        prefix: &str,
-        folder: &Path,
-        progress: &Progress<'_>,
-    ) -> Result<Manifest, CheckpointError> {
+    pub fn fetch(&self, prefix: &str, folder: &Path, progress: &Progress<'_>) -> Result<Manifest> {
         let body = self.body_there(prefix)?;
         let damaged = |defect| CheckpointError::Damaged { step: body.step, defect };
         let bytes = self.remote_manifest_bytes(body)?.ok_or_else(|| damaged(no_manifest()))?;
@@ -50,7 +45,7 @@ impl Replica {
         files: &[ManifestFile],
         folder: &Path,
         progress: &Progress<'_>,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<()> {
         let body = self.body_there(prefix)?;
         let total_bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
         let done_bytes = AtomicU64::new(0);

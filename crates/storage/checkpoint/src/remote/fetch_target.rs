@@ -9,7 +9,7 @@ use trackway_store::Writer;
 use super::gather::NotGathered;
 use super::replica::{Replica, by_prefix};
 use super::walk::{Stop, Walk};
-use crate::error::{CheckpointError, Fallback};
+use crate::error::{CheckpointError, Fallback, Result};
 use crate::history::entry::{Adopt, Body, ClaimBody, CommitBody};
 use crate::history::{Candidate, CheckpointInfo};
 use crate::housekeeping::keeper::append;
@@ -102,7 +102,7 @@ impl Replica {
         attempt_id: AttemptId,
         at_least: u64,
         policy: Option<&Retention>,
-    ) -> Result<Fetched, CheckpointError> {
+    ) -> Result<Fetched> {
         self.refresh()?;
         self.refuse_empty_remote()?;
         self.hand_over_unless_fenced()?;
@@ -144,7 +144,7 @@ impl Replica {
     ///
     /// # Errors
     /// [`CheckpointError::RemoteEmpty`].
-    pub fn refuse_empty_remote(&self) -> Result<(), CheckpointError> {
+    pub fn refuse_empty_remote(&self) -> Result<()> {
         let committed = self.local_history().commits().any(|(_, record)| !record.retired);
         if !self.remote_is_empty() || !committed {
             return Ok(());
@@ -168,7 +168,7 @@ impl Replica {
     }
 
     /// Walks the remote's log from its newest commit to the first whose bytes are available completely.
-    fn find_target(&mut self) -> Result<TargetSearch, CheckpointError> {
+    fn find_target(&mut self) -> Result<TargetSearch> {
         let mut found = TargetSearch::default();
         let mut walk = Walk::along(self.remote());
         while let Some(stop) = self.next_stop(&mut walk, self.remote())? {
@@ -194,7 +194,7 @@ impl Replica {
         number: u64,
         body: &CommitBody,
         uploaded: bool,
-    ) -> Result<Result<(Target, PathBuf), String>, CheckpointError> {
+    ) -> Result<Result<(Target, PathBuf), String>> {
         let gathered = match self.gather(body, uploaded)? {
             Ok(gathered) => gathered,
             Err(NotGathered { defect, at_remote: false }) => {
@@ -233,7 +233,7 @@ impl Replica {
     }
 
     /// Calls a commit suspect at the remote, unless it is or its files may be gone; whether it did.
-    pub(super) fn mark_suspect(&mut self, number: u64, why: &str) -> Result<bool, CheckpointError> {
+    pub(super) fn mark_suspect(&mut self, number: u64, why: &str) -> Result<bool> {
         let marked = self.log.append(Writer::Housekeeper, |history| {
             let wanted = history.commit(number).is_some_and(|it| it.suspect.is_none() && !it.retired);
             Ok::<_, CheckpointError>(wanted.then(|| Body::suspect(number, why)))
@@ -246,7 +246,7 @@ impl Replica {
         &mut self,
         claim: &ClaimBody,
         target: Option<&(Target, PathBuf)>,
-    ) -> Result<Vec<PlacedCommit>, CheckpointError> {
+    ) -> Result<Vec<PlacedCommit>> {
         let Some((target, gathered)) = target else { return Ok(Vec::new()) };
         let ancestry = self.remote().ancestry(Some(target.number_there));
         let chain: Vec<u64> = ancestry.iter().filter_map(Candidate::number).collect();
@@ -278,7 +278,7 @@ impl Replica {
         number_there: u64,
         body: CommitBody,
         gathered: &Path,
-    ) -> Result<PlacedCommit, CheckpointError> {
+    ) -> Result<PlacedCommit> {
         let begin = claim.begin(body.step, self.ids.as_ref());
         append(&mut self.view, Writer::Trainer(&claim.holder()), |_| Some(Body::Begin(begin.clone())))?;
         self.put_in_place(gathered, &begin.object_prefix)?;
@@ -286,7 +286,7 @@ impl Replica {
     }
 
     /// Records in the local log what the attempt continues from, oldest first: nothing before these entries counts.
-    fn adopt(&mut self, claim: &ClaimBody, placed: Vec<PlacedCommit>) -> Result<(), CheckpointError> {
+    fn adopt(&mut self, claim: &ClaimBody, placed: Vec<PlacedCommit>) -> Result<()> {
         let ClaimBody { epoch, run_id, attempt_id } = *claim;
         let mut left = placed.len();
         let adopt = |complete| Adopt {
@@ -317,7 +317,7 @@ impl Replica {
 
     /// Retires commits of earlier epochs whose files are also in a folder of this epoch, or are at the remote, or were
     /// deleted there. What is the only copy, lost work among it, stays until it is old.
-    fn retire_other_copies(&mut self) -> Result<(), CheckpointError> {
+    fn retire_other_copies(&mut self) -> Result<()> {
         let there = by_prefix(self.remote());
         let elsewhere = |prefix: &str| {
             let record = there.get(prefix).and_then(|number| self.remote().commit(*number));
@@ -343,7 +343,7 @@ impl Replica {
         .map(drop)
     }
 
-    fn add_adopt(&mut self, claim: &ClaimBody, adopt: Adopt) -> Result<u64, CheckpointError> {
+    fn add_adopt(&mut self, claim: &ClaimBody, adopt: Adopt) -> Result<u64> {
         let body = Body::Adopt(adopt);
         let number = append(&mut self.view, Writer::Trainer(&claim.holder()), |_| Some(body.clone()))?;
         Ok(number.expect("the entry is always decided"))

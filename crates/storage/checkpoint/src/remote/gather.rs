@@ -12,7 +12,7 @@ use trackway_store::DiskFile;
 use super::replica::{Replica, no_manifest};
 use crate::bulk::parallel::{lock, try_for_each};
 use crate::bulk::verify_files;
-use crate::error::{CheckpointError, Defect, check_hash, check_size};
+use crate::error::{CheckpointError, Defect, Result, check_hash, check_size};
 use crate::history::entry::CommitBody;
 use crate::reading::verify::{check_manifest, read_manifest};
 use crate::writing::writer::write_durably;
@@ -38,7 +38,7 @@ pub(super) struct NotGathered {
     pub at_remote: bool,
 }
 
-type Outcome<T> = Result<Result<T, NotGathered>, CheckpointError>;
+type Outcome<T> = Result<Result<T, NotGathered>>;
 
 /// What has come of the files so far.
 struct Tally {
@@ -100,7 +100,7 @@ impl Replica {
         manifest: &Manifest,
         copies: &[PathBuf],
         from_remote: bool,
-    ) -> Result<Tally, CheckpointError> {
+    ) -> Result<Tally> {
         let tally = Mutex::new(Tally { fetched_bytes: 0, whole_here: true, failed: None });
         let work = |(): &mut (), file: &ManifestFile| {
             if lock(&tally).failed.is_some() {
@@ -130,7 +130,7 @@ impl Replica {
         Ok(tally.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    fn incoming_folder(&self, prefix: &str) -> Result<PathBuf, CheckpointError> {
+    fn incoming_folder(&self, prefix: &str) -> Result<PathBuf> {
         let folder = self.incoming_path(prefix);
         for path in [self.view.root(), &self.view.root().join(INCOMING_FOLDER), &folder] {
             self.view.make_folder(path)?;
@@ -157,12 +157,7 @@ impl Replica {
 
     /// Links a file from the first place on this disk that has it whole, and returns which: one of `copies`, else where
     /// the file is shared with.
-    fn take_local(
-        &self,
-        incoming: &Path,
-        file: &ManifestFile,
-        copies: &[PathBuf],
-    ) -> Result<Option<usize>, CheckpointError> {
+    fn take_local(&self, incoming: &Path, file: &ManifestFile, copies: &[PathBuf]) -> Result<Option<usize>> {
         let shared = file.stored_in.as_ref().map(|prefix| self.copies_here(prefix)).unwrap_or_default();
         let to = incoming.join(&file.name);
         for (place, from) in copies.iter().chain(&shared).enumerate() {
@@ -204,7 +199,7 @@ impl Replica {
         path: &Path,
         file: &ManifestFile,
         arrived: &(dyn Fn(u64) + Sync),
-    ) -> Result<Option<Result<(), Defect>>, CheckpointError> {
+    ) -> Result<Option<Result<(), Defect>>> {
         // It may be a link to a file of another checkpoint, which a write would change.
         self.clear(path)?;
         let made = self.view.disk().create(path, false).map_err(CheckpointError::storage("create", path))?;
@@ -222,13 +217,13 @@ impl Replica {
         Ok(Some(check_size(file, found_bytes).and_then(|()| check_hash(file, &hash))))
     }
 
-    pub(super) fn clear(&self, path: &Path) -> Result<(), CheckpointError> {
+    pub(super) fn clear(&self, path: &Path) -> Result<()> {
         let removed = if_there(self.view.disk().remove_file(path));
         removed.map(drop).map_err(CheckpointError::storage("remove", path))
     }
 
     /// Moves what was assembled to its place, durably. No process knows the place yet.
-    pub(super) fn put_in_place(&self, gathered: &Path, prefix: &str) -> Result<(), CheckpointError> {
+    pub(super) fn put_in_place(&self, gathered: &Path, prefix: &str) -> Result<()> {
         let root = self.view.root();
         let folder = root.join(prefix);
         let step_folder = folder.parent().unwrap_or(root).to_owned();

@@ -3,7 +3,7 @@
 use trackway_store::{Claim, Writer};
 
 use super::replica::{Replica, by_prefix};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 use crate::history::entry::{Body, CommitBody};
 use crate::history::{CommitRecord, History};
 use crate::housekeeping::keeper::append;
@@ -15,7 +15,7 @@ impl Replica {
     /// # Errors
     /// [`CheckpointError::Fenced`]: a higher epoch was claimed at the remote, and what still waits is lost.
     /// [`CheckpointError::Store`]: what was not added waits.
-    pub fn hand_over(&mut self) -> Result<u64, CheckpointError> {
+    pub fn hand_over(&mut self) -> Result<u64> {
         self.refresh()?;
         if self.remote_is_empty() {
             // No epoch was granted there: this thread must not begin the remote's log again.
@@ -32,7 +32,7 @@ impl Replica {
     }
 
     /// Marks at the remote what is unsafe according to the local log, or not any more.
-    fn note_unsafe(&mut self) -> Result<(), CheckpointError> {
+    fn note_unsafe(&mut self) -> Result<()> {
         for (number, body) in self.marks_for(self.remote()) {
             self.log.append(Writer::Housekeeper, |history| {
                 let is_wanted = history.commit(number).is_some_and(|it| body.changes(it));
@@ -54,7 +54,7 @@ impl Replica {
     }
 
     /// The same for a caller that does not mind losing what still waits.
-    pub(super) fn hand_over_unless_fenced(&mut self) -> Result<(), CheckpointError> {
+    pub(super) fn hand_over_unless_fenced(&mut self) -> Result<()> {
         match self.hand_over() {
             Ok(_) | Err(CheckpointError::Fenced { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -103,7 +103,7 @@ impl Replica {
     }
 
     /// Adds a commit in the name of the attempt that made it, unless it is there already.
-    fn commit_remote(&mut self, body: &CommitBody) -> Result<(), CheckpointError> {
+    fn commit_remote(&mut self, body: &CommitBody) -> Result<()> {
         // In the name of its attempt: if that is fenced there, the entry is refused.
         let claim = Claim { epoch: body.epoch, holder: body.attempt_id.to_string() };
         let there = |history: &History| {
@@ -120,7 +120,7 @@ impl Replica {
     }
 
     /// Notes in the local log which of its commits are at the remote, so that local retention may let them go.
-    pub(super) fn note_uploads(&mut self) -> Result<(), CheckpointError> {
+    pub(super) fn note_uploads(&mut self) -> Result<()> {
         let there = by_prefix(self.remote());
         let uploaded = |prefix: &str| {
             let record = self.remote().commit(*there.get(prefix)?)?;

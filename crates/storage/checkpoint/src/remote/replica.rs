@@ -7,7 +7,7 @@ use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_MANIFEST_BYT
 use trackway_store::{Backend, Disk, Log, RealDisk};
 
 use super::files::RemoteFiles;
-use crate::error::{CheckpointError, Defect};
+use crate::error::{CheckpointError, Defect, Result};
 use crate::history::entry::{Body, ClaimBody, CommitBody};
 use crate::history::{CheckpointInfo, CommitRecord, History, PinInfo};
 use crate::reading::verify::check_manifest;
@@ -54,7 +54,7 @@ impl Replica {
         files: Arc<dyn RemoteFiles>,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         Self::open_on(Arc::new(RealDisk), root, backend, files, clock, ids)
     }
 
@@ -69,7 +69,7 @@ impl Replica {
         files: Arc<dyn RemoteFiles>,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<Self> {
         let view = CheckpointView::at_summary(root, disk, Arc::clone(&clock), Arc::clone(&ids))?;
         let log = Log::open(backend, Arc::clone(&clock), Arc::clone(&ids))?;
         Ok(Self { view, log, files, clock, ids, seen_whole: BTreeSet::new() })
@@ -82,13 +82,13 @@ impl Replica {
     }
 
     /// Reads what was added to both logs since.
-    pub fn refresh(&mut self) -> Result<(), CheckpointError> {
+    pub fn refresh(&mut self) -> Result<()> {
         self.view.refresh()?;
         Ok(self.log.refresh()?)
     }
 
     /// Reads what was added to the local log alone.
-    pub fn refresh_local(&mut self) -> Result<(), CheckpointError> {
+    pub fn refresh_local(&mut self) -> Result<()> {
         self.view.refresh()
     }
 
@@ -131,11 +131,7 @@ impl Replica {
     }
 
     /// The claim of the newest epoch at the remote, when it is newer than that of an attempt: the attempt is fenced.
-    pub fn fenced_by(
-        &mut self,
-        epoch: u64,
-        attempt_id: AttemptId,
-    ) -> Result<Option<(u64, AttemptId)>, CheckpointError> {
+    pub fn fenced_by(&mut self, epoch: u64, attempt_id: AttemptId) -> Result<Option<(u64, AttemptId)>> {
         self.log.refresh()?;
         let newer = |claim: &ClaimBody| {
             claim.epoch > epoch || (claim.epoch == epoch && claim.attempt_id != attempt_id)
@@ -167,7 +163,7 @@ impl Replica {
         run_id: RunId,
         attempt_id: AttemptId,
         at_least: u64,
-    ) -> Result<u64, CheckpointError> {
+    ) -> Result<u64> {
         let location = self.location();
         let own_run = |history: &History| history.check_run(location.as_ref(), run_id);
         let mut tries = 0;
@@ -190,17 +186,11 @@ impl Replica {
     }
 
     /// The manifest of a commit, from the remote; `None`: it was never sent, or is deleted.
-    pub(super) fn remote_manifest(
-        &self,
-        body: &CommitBody,
-    ) -> Result<Option<Result<Manifest, Defect>>, CheckpointError> {
+    pub(super) fn remote_manifest(&self, body: &CommitBody) -> Result<Option<Result<Manifest, Defect>>> {
         Ok(self.remote_manifest_bytes(body)?.map(|bytes| check_manifest(&bytes, body)))
     }
 
-    pub(super) fn remote_manifest_bytes(
-        &self,
-        body: &CommitBody,
-    ) -> Result<Option<Vec<u8>>, CheckpointError> {
+    pub(super) fn remote_manifest_bytes(&self, body: &CommitBody) -> Result<Option<Vec<u8>>> {
         let name = key(&body.object_prefix, MANIFEST_FILE_NAME);
         Ok(self.log.backend().read(&name, MAX_MANIFEST_BYTES)?)
     }

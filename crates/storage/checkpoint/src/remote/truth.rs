@@ -12,7 +12,7 @@ use super::replica::{Replica, by_prefix, keys_of, no_manifest};
 use super::upload::Progress;
 use super::walk::{Stop, Walk};
 use crate::bulk::parallel::try_for_each;
-use crate::error::{CheckpointError, Defect, Fallback, check_hash, check_size};
+use crate::error::{CheckpointError, Defect, Fallback, Result, check_hash, check_size};
 use crate::history::entry::{Body, CommitBody, PinBody};
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::housekeeping::housekeeper::pin_body;
@@ -63,7 +63,7 @@ impl Replica {
     ///
     /// # Errors
     /// As [`Replica::fetch_target`].
-    pub fn foresee(&mut self, but: Option<&str>) -> Result<Option<Foreseen>, CheckpointError> {
+    pub fn foresee(&mut self, but: Option<&str>) -> Result<Option<Foreseen>> {
         self.refresh()?;
         self.refuse_empty_remote()?;
         let (history, _) = self.once_handed_over();
@@ -110,7 +110,7 @@ impl Replica {
     ///
     /// # Errors
     /// [`CheckpointError::Store`] when the remote does not answer.
-    pub fn clear_unsafe(&mut self, prefix: &str, why: &str) -> Result<bool, CheckpointError> {
+    pub fn clear_unsafe(&mut self, prefix: &str, why: &str) -> Result<bool> {
         self.hand_over_unless_fenced()?;
         let clear = |history: &History| {
             let number = by_prefix(history).get(prefix).copied()?;
@@ -128,7 +128,7 @@ impl Replica {
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`]; [`CheckpointError::Store`] when the remote does not answer;
     /// [`CheckpointError::Damaged`].
-    pub fn verify_there(&self, prefix: &str, progress: &Progress<'_>) -> Result<(), CheckpointError> {
+    pub fn verify_there(&self, prefix: &str, progress: &Progress<'_>) -> Result<()> {
         let body = self.body_there(prefix)?;
         let damaged = |defect| CheckpointError::Damaged { step: body.step, defect };
         let manifest = self.manifest(prefix)?;
@@ -149,13 +149,7 @@ impl Replica {
     /// # Errors
     /// [`CheckpointError::Store`] when the remote does not answer: then nothing is held. [`CheckpointError::PinName`],
     /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
-    pub fn pin(
-        &mut self,
-        name: &str,
-        prefix: &str,
-        why: &str,
-        until: Option<Timestamp>,
-    ) -> Result<PinInfo, CheckpointError> {
+    pub fn pin(&mut self, name: &str, prefix: &str, why: &str, until: Option<Timestamp>) -> Result<PinInfo> {
         self.hand_over_unless_fenced()?;
         let number = by_prefix(self.remote()).get(prefix).copied().unwrap_or(0);
         let body = pin_body(name, number, why, until)?;
@@ -179,7 +173,7 @@ impl Replica {
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchPin`]; [`CheckpointError::Store`].
-    pub fn unpin(&mut self, name: &str) -> Result<PinInfo, CheckpointError> {
+    pub fn unpin(&mut self, name: &str) -> Result<PinInfo> {
         self.refresh()?;
         let lists = [self.remote().pin_list(), self.local_history().pin_list()];
         let pin = lists.into_iter().flatten().find(|pin| pin.name == name);
@@ -194,7 +188,7 @@ impl Replica {
     ///
     /// # Errors
     /// [`CheckpointError::Store`] when the remote does not answer.
-    pub fn leave_after(&mut self, step: Step, why: &str) -> Result<Vec<Step>, CheckpointError> {
+    pub fn leave_after(&mut self, step: Step, why: &str) -> Result<Vec<Step>> {
         self.hand_over_unless_fenced()?;
         let later = self.remote().commits().filter(|(_, record)| record.body.step > step && !record.retired);
         let later: Vec<(u64, Step)> = later.map(|(number, record)| (number, record.body.step)).collect();
@@ -212,14 +206,14 @@ impl Replica {
     ///
     /// # Errors
     /// [`CheckpointError::Damaged`]; [`CheckpointError::Store`] when the remote does not answer.
-    pub fn manifest(&self, prefix: &str) -> Result<Manifest, CheckpointError> {
+    pub fn manifest(&self, prefix: &str) -> Result<Manifest> {
         let body = self.body_there(prefix)?;
         let damaged = |defect| CheckpointError::Damaged { step: body.step, defect };
         self.remote_manifest(body)?.ok_or_else(|| damaged(no_manifest()))?.map_err(damaged)
     }
 
     /// The newest commit of the truth of these bytes.
-    pub(super) fn body_there(&self, prefix: &str) -> Result<&CommitBody, CheckpointError> {
+    pub(super) fn body_there(&self, prefix: &str) -> Result<&CommitBody> {
         let number = by_prefix(self.remote()).get(prefix).copied().unwrap_or(0);
         let missing = || CheckpointError::NoSuchCommit { root: self.location().into(), number };
         Ok(&self.remote().commit(number).ok_or_else(missing)?.body)
@@ -260,7 +254,7 @@ impl Replica {
 
     /// How many bytes of a commit must be fetched, or why they cannot be: the decision of
     /// [`Replica::gather`](super::gather) without the work.
-    fn nearest(&self, body: &CommitBody, uploaded: bool) -> Result<Result<u64, String>, CheckpointError> {
+    fn nearest(&self, body: &CommitBody, uploaded: bool) -> Result<Result<u64, String>> {
         let disk = self.view.disk().as_ref();
         let mut defect = no_manifest();
         for folder in self.copies_here(&body.object_prefix) {
@@ -277,7 +271,7 @@ impl Replica {
     }
 
     /// Bytes that must come from the remote to make a checkpoint whole here, or what of it is not there.
-    fn fetch_bytes(&self, body: &CommitBody) -> Result<Result<u64, Defect>, CheckpointError> {
+    fn fetch_bytes(&self, body: &CommitBody) -> Result<Result<u64, Defect>> {
         let copies = self.copies_here(&body.object_prefix);
         let disk = self.view.disk().as_ref();
         let here = copies.iter().find_map(|folder| verify_manifest(disk, folder, body).ok());
@@ -303,11 +297,7 @@ impl Replica {
     }
 
     /// Whether the remote has a file in the size that was committed, below one of its names.
-    pub(super) fn size_there(
-        &self,
-        body: &CommitBody,
-        file: &ManifestFile,
-    ) -> Result<Result<(), Defect>, CheckpointError> {
+    pub(super) fn size_there(&self, body: &CommitBody, file: &ManifestFile) -> Result<Result<(), Defect>> {
         self.at_each_name(body, file, |name| {
             Ok(self.files.size_bytes(name)?.map(|found_bytes| check_size(file, found_bytes)))
         })
@@ -318,8 +308,8 @@ impl Replica {
         &self,
         body: &CommitBody,
         file: &ManifestFile,
-        look: impl Fn(&str) -> Result<Option<Result<(), Defect>>, CheckpointError>,
-    ) -> Result<Result<(), Defect>, CheckpointError> {
+        look: impl Fn(&str) -> Result<Option<Result<(), Defect>>>,
+    ) -> Result<Result<(), Defect>> {
         let mut defect = Defect::Missing { name: file.name.clone() };
         for name in keys_of(&body.object_prefix, file) {
             match look(&name)? {
@@ -337,7 +327,7 @@ impl Replica {
         body: &CommitBody,
         file: &ManifestFile,
         arrived: &dyn Fn(u64),
-    ) -> Result<Result<(), Defect>, CheckpointError> {
+    ) -> Result<Result<(), Defect>> {
         self.at_each_name(body, file, |name| {
             let mut hasher = blake3::Hasher::new();
             let fetched = self.files.fetch(name, file.size_bytes, &mut |bytes| {

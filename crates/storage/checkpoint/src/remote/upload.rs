@@ -10,7 +10,7 @@ use trackway_store::{StoreError, Writer};
 
 use super::replica::{Replica, by_prefix, key};
 use crate::bulk::parallel::{lock, try_for_each};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 use crate::history::History;
 use crate::history::entry::{Body, CommitBody};
 use crate::housekeeping::keeper::append;
@@ -57,7 +57,7 @@ impl Replica {
         &mut self,
         policy: Option<&Retention>,
         progress: &Progress<'_>,
-    ) -> Result<Option<Uploaded>, CheckpointError> {
+    ) -> Result<Option<Uploaded>> {
         self.refresh()?;
         match self.due_uploads(policy).first() {
             None => Ok(None),
@@ -87,11 +87,7 @@ impl Replica {
     }
 
     /// Sends a commit, by its number at the remote.
-    pub(super) fn upload(
-        &mut self,
-        number: u64,
-        progress: &Progress<'_>,
-    ) -> Result<Uploaded, CheckpointError> {
+    pub(super) fn upload(&mut self, number: u64, progress: &Progress<'_>) -> Result<Uploaded> {
         let Some(body) = self.remote().commit(number).map(|record| record.body.clone()) else {
             return Err(CheckpointError::NoSuchCommit { root: self.location().into(), number });
         };
@@ -136,7 +132,7 @@ impl Replica {
         held: Option<&SentParent>,
         sent: &Mutex<Vec<(String, u64)>>,
         progress: &Progress<'_>,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<()> {
         let done_bytes = AtomicU64::new(0);
         let arrived = |bytes| {
             progress(done_bytes.fetch_add(bytes, Ordering::SeqCst) + bytes, manifest.size_bytes());
@@ -154,7 +150,7 @@ impl Replica {
         try_for_each(self.files.at_once(), &manifest.files, || Ok(()), work)
     }
 
-    fn mark_local_suspect(&mut self, prefix: &str, why: &str) -> Result<(), CheckpointError> {
+    fn mark_local_suspect(&mut self, prefix: &str, why: &str) -> Result<()> {
         let Some(number) = by_prefix(self.local_history()).get(prefix).copied() else { return Ok(()) };
         append(&mut self.view, Writer::Housekeeper, |history| {
             let wanted = history.commit(number).is_some_and(|it| it.suspect.is_none() && !it.retired);
@@ -163,14 +159,14 @@ impl Replica {
         .map(drop)
     }
 
-    fn send_manifest(&self, folder: &Path, body: &CommitBody) -> Result<(), CheckpointError> {
+    fn send_manifest(&self, folder: &Path, body: &CommitBody) -> Result<()> {
         let path = folder.join(MANIFEST_FILE_NAME);
         let bytes = std::fs::read(&path).map_err(CheckpointError::storage("read", &path))?;
         Ok(self.log.backend().replace(&key(&body.object_prefix, MANIFEST_FILE_NAME), &bytes)?)
     }
 
     /// The parent of a commit, when it is all at the remote and may not be deleted without regard to this commit.
-    fn held(&self, body: &CommitBody) -> Result<Option<SentParent>, CheckpointError> {
+    fn held(&self, body: &CommitBody) -> Result<Option<SentParent>> {
         let parent = body.parent.and_then(|parent| self.remote().commit(parent));
         let Some(parent) = parent.filter(|it| it.uploaded_to.is_some() && !it.retired) else {
             return Ok(None);
@@ -204,7 +200,7 @@ impl Replica {
         folder: &Path,
         file: &ManifestFile,
         arrived: &dyn Fn(u64),
-    ) -> Result<u64, CheckpointError> {
+    ) -> Result<u64> {
         let size_bytes = file.size_bytes;
         if self.has(name, size_bytes)? {
             arrived(size_bytes);
@@ -231,12 +227,7 @@ impl Replica {
     }
 
     /// Records in both logs that all bytes are there, unless the commit was retired meanwhile.
-    fn conclude(
-        &mut self,
-        number: u64,
-        body: &CommitBody,
-        sent: &[(String, u64)],
-    ) -> Result<Uploaded, CheckpointError> {
+    fn conclude(&mut self, number: u64, body: &CommitBody, sent: &[(String, u64)]) -> Result<Uploaded> {
         let location = self.location();
         self.log.append(Writer::Housekeeper, |history| {
             let wanted = history.commit(number).is_some_and(|it| !it.retired && it.uploaded_to.is_none());

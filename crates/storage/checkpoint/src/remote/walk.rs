@@ -8,7 +8,7 @@ use trackway_formats::checkpoint_manifest::Manifest;
 use trackway_formats::checkpoint_origin::is_adopted;
 
 use super::replica::Replica;
-use crate::error::{CheckpointError, Fallback};
+use crate::error::{Fallback, Result};
 use crate::history::entry::CommitBody;
 use crate::history::{Candidate, History};
 
@@ -88,11 +88,7 @@ fn stops_of(history: &History, candidates: Vec<Candidate<'_>>) -> VecDeque<Stop>
 
 impl Replica {
     /// The next commit to try; none: all were.
-    pub(super) fn next_stop(
-        &self,
-        walk: &mut Walk,
-        history: &History,
-    ) -> Result<Option<Stop>, CheckpointError> {
+    pub(super) fn next_stop(&self, walk: &mut Walk, history: &History) -> Result<Option<Stop>> {
         while let Some(stop) = walk.stops.pop_front() {
             if !self.comes_last(&stop, walk, history)? {
                 walk.newest_step = walk.newest_step.or(stop.step());
@@ -105,7 +101,7 @@ impl Replica {
 
     /// Whether it is a model beside checkpoints of the script. The first one turns the way to these, which the log does not call its
     /// ancestors.
-    fn comes_last(&self, stop: &Stop, walk: &mut Walk, history: &History) -> Result<bool, CheckpointError> {
+    fn comes_last(&self, stop: &Stop, walk: &mut Walk, history: &History) -> Result<bool> {
         let Stop::Commit { body, uploaded, .. } = stop else { return Ok(false) };
         let is_model = |manifest: Manifest| manifest.is_model_alone();
         if walk.way == Way::WithModels || !self.manifest_of(body, *uploaded)?.is_some_and(is_model) {
@@ -120,7 +116,7 @@ impl Replica {
     }
 
     /// The newest commit that the script wrote itself.
-    fn newest_adopted(&self, history: &History) -> Result<Option<u64>, CheckpointError> {
+    fn newest_adopted(&self, history: &History) -> Result<Option<u64>> {
         for number in history.live_commits().into_iter().take(SEARCHED_MAX) {
             let Some(record) = history.commit(number) else { continue };
             let manifest = self.manifest_of(&record.body, record.uploaded_to.is_some())?;
@@ -132,7 +128,7 @@ impl Replica {
     }
 
     /// What a commit consists of, from this disk or from the remote; none: it cannot be read.
-    fn manifest_of(&self, body: &CommitBody, uploaded: bool) -> Result<Option<Manifest>, CheckpointError> {
+    fn manifest_of(&self, body: &CommitBody, uploaded: bool) -> Result<Option<Manifest>> {
         let found = self.some_manifest(body, &self.copies_here(&body.object_prefix), uploaded)?;
         Ok(found.ok().map(|(manifest, _)| manifest))
     }

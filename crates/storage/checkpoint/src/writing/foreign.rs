@@ -11,11 +11,11 @@ use trackway_store::{Disk, DiskFile};
 
 use super::parent::ParentFiles;
 use crate::bulk::{CHUNK_BYTES, ChunkHash, ChunkHasher, chunk_count, chunk_texts, file_hash, link};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 
 /// Is called for every chunk that was copied, with its bytes; an error ends the copy. It may wait, so that a copy
 /// leaves the disk to others.
-pub type Pace<'p> = dyn FnMut(u64) -> Result<(), CheckpointError> + 'p;
+pub type Pace<'p> = dyn FnMut(u64) -> Result<()> + 'p;
 
 /// A file to be copied.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +45,7 @@ pub(crate) fn copy(
     parent: Option<&ParentFiles>,
     share_bytes_min: u64,
     pace: &mut Pace<'_>,
-) -> Result<CopiedFile, CheckpointError> {
+) -> Result<CopiedFile> {
     let before = source.file.metadata().map_err(CheckpointError::storage("look at", source.path))?;
     let size_bytes = before.len();
     let previous = parent.and_then(|parent| {
@@ -90,7 +90,7 @@ fn read(
     before: &Metadata,
     to: Option<&dyn DiskFile>,
     pace: &mut Pace<'_>,
-) -> Result<Vec<ChunkHash>, CheckpointError> {
+) -> Result<Vec<ChunkHash>> {
     let at = |offset: u64, bytes: &mut [u8]| read_full(source.file, offset, bytes, 1);
     let hashes = hash(&at, source.path, before.len(), to, pace)?;
     let after = source.file.metadata().map_err(CheckpointError::storage("look at", source.path))?;
@@ -105,7 +105,7 @@ fn same(before: &Metadata, after: &Metadata) -> bool {
     (before.len(), times(before)) == (after.len(), times(after))
 }
 
-fn check(source: &ForeignFile<'_>, is_same: bool) -> Result<(), CheckpointError> {
+fn check(source: &ForeignFile<'_>, is_same: bool) -> Result<()> {
     if is_same { Ok(()) } else { Err(CheckpointError::SourceChanged { path: source.path.to_owned() }) }
 }
 
@@ -116,7 +116,7 @@ fn hash(
     size_bytes: u64,
     to: Option<&dyn DiskFile>,
     pace: &mut Pace<'_>,
-) -> Result<Vec<ChunkHash>, CheckpointError> {
+) -> Result<Vec<ChunkHash>> {
     let count = chunk_count(size_bytes);
     let mut block = vec![0; usize::try_from(size_bytes).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES)];
     let mut hashes = Vec::with_capacity(count);

@@ -6,7 +6,7 @@ use trackway_store::Disk;
 use super::foreign::{self, ForeignFile, Pace};
 use super::parent::ParentFiles;
 use crate::bulk::{DraftFile, DraftSave, Figures, FileWriter, SourceFile, WrittenFile};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Result};
 use crate::group::RankGroup;
 use crate::reading::load::LoadedCheckpoint;
 
@@ -38,7 +38,7 @@ impl<'a> CheckpointWriter<'a> {
     /// # Errors
     /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for
     /// one that another rank writes, [`CheckpointError::Storage`] when the disk refuses.
-    pub fn file(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
+    pub fn file(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<()> {
         self.files(&[DraftFile::new(name, kind, bytes)])
     }
 
@@ -47,7 +47,7 @@ impl<'a> CheckpointWriter<'a> {
     ///
     /// # Errors
     /// As [`CheckpointWriter::file`].
-    pub fn files(&mut self, files: &[DraftFile<'_>]) -> Result<(), CheckpointError> {
+    pub fn files(&mut self, files: &[DraftFile<'_>]) -> Result<()> {
         let owners = files.iter().map(|file| self.check_name(file.name())).collect::<Result<Vec<_>, _>>()?;
         let written = self.writer.write(&self.folder, files, self.parent.map(ParentFiles::borrow))?;
         self.figures.add(&written.figures);
@@ -63,7 +63,7 @@ impl<'a> CheckpointWriter<'a> {
     /// # Errors
     /// [`CheckpointError::SourceChanged`] when it was written to or cut meanwhile; what `pace` returned; else as
     /// [`CheckpointWriter::file`].
-    pub fn copy_of(&mut self, source: &ForeignFile<'_>, pace: &mut Pace<'_>) -> Result<(), CheckpointError> {
+    pub fn copy_of(&mut self, source: &ForeignFile<'_>, pace: &mut Pace<'_>) -> Result<()> {
         let rank = self.check_name(source.name)?;
         let (disk, share_bytes_min) = (self.writer.disk(), self.writer.share_bytes_min());
         let copied = foreign::copy(disk, &self.folder, source, self.parent, share_bytes_min, pace)?;
@@ -76,7 +76,7 @@ impl<'a> CheckpointWriter<'a> {
     ///
     /// # Errors
     /// As [`CheckpointWriter::files`] and [`CheckpointWriter::copy_of`].
-    pub(crate) fn draft(&mut self, save: &DraftSave) -> Result<(), CheckpointError> {
+    pub(crate) fn draft(&mut self, save: &DraftSave) -> Result<()> {
         self.files(&save.files())?;
         save.sources().iter().try_for_each(|SourceFile { name, kind, path, file }| {
             self.copy_of(&ForeignFile { name, kind: *kind, path, file }, &mut |_| Ok(()))
@@ -87,7 +87,7 @@ impl<'a> CheckpointWriter<'a> {
     ///
     /// # Errors
     /// [`CheckpointError::Damaged`] when one is not what was committed, [`CheckpointError::Storage`] when the disk refuses.
-    pub(crate) fn copy(&mut self, source: &LoadedCheckpoint) -> Result<(), CheckpointError> {
+    pub(crate) fn copy(&mut self, source: &LoadedCheckpoint) -> Result<()> {
         let disk = source.disk.as_ref();
         for file in source.files() {
             self.check_name(&file.name)?;
@@ -108,7 +108,7 @@ impl<'a> CheckpointWriter<'a> {
     }
 
     /// Refuses a name that is not allowed; the rank whose file it is, where several write.
-    fn check_name(&self, name: &str) -> Result<Option<u32>, CheckpointError> {
+    fn check_name(&self, name: &str) -> Result<Option<u32>> {
         check_file_name(name).map_err(|rule| ManifestError::Rule { rule })?;
         if self.files.iter().any(|file| file.name == name) {
             return Err(ManifestError::Rule { rule: format!("`{name}` was written already") }.into());
@@ -124,7 +124,7 @@ impl<'a> CheckpointWriter<'a> {
 }
 
 /// Writes a new file and makes its bytes durable; its name becomes durable with its folder.
-pub(crate) fn write_durably(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
+pub(crate) fn write_durably(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
     let file = disk.create(path, false).map_err(CheckpointError::storage("create", path))?;
     file.write_at(0, bytes).map_err(CheckpointError::storage("write", path))?;
     file.sync().map_err(CheckpointError::storage("sync", path))

@@ -42,9 +42,18 @@ pub(crate) fn walk(
     reader: &mut Reader,
     report: &mut dyn FnMut(Place, Literal),
 ) -> Result<WalkedPickle, (Fault, WalkedPickle)> {
-    let mut walk = Walk::default();
+    let mut walk = Walk {
+        reader,
+        report,
+        marks: Vec::new(),
+        height: 0,
+        memo: HashMap::new(),
+        memoized: 0,
+        last_text: None,
+        walked: WalkedPickle::default(),
+    };
     loop {
-        match walk.step(reader, report) {
+        match walk.step() {
             Ok(false) => {}
             Ok(true) => return Ok(walk.walked),
             Err(fault) => return Err((fault, walk.walked)),
@@ -87,8 +96,9 @@ fn unsigned(reader: &mut Reader, width: u8) -> Result<u64, Fault> {
     })
 }
 
-#[derive(Default)]
-struct Walk {
+struct Walk<'r, 's, 'c> {
+    reader: &'r mut Reader<'s>,
+    report: &'c mut dyn FnMut(Place, Literal),
     /// The height of the stack under each open mark.
     marks: Vec<u64>,
     height: u64,
@@ -106,16 +116,16 @@ enum MemoValue {
     Global(String),
 }
 
-impl Walk {
+impl Walk<'_, '_, '_> {
     /// One operation; true at the STOP.
-    fn step(&mut self, reader: &mut Reader, report: &mut dyn FnMut(Place, Literal)) -> Result<bool, Fault> {
-        let operation = reader.byte()?;
+    fn step(&mut self) -> Result<bool, Fault> {
+        let operation = self.reader.byte()?;
         if !matches!(operation, b'q' | b'r' | b'p' | 0x94) {
             self.last_text = None;
         }
         match operation {
             b'.' => return self.stop().map(|()| true),
-            0x80 | 0x95 => check_frame(operation, reader)?,
+            0x80 | 0x95 => check_frame(operation, self.reader)?,
             b'(' => self.mark()?,
             b'0' if self.marks.last() == Some(&self.height) => {
                 self.marks.pop();
@@ -125,52 +135,52 @@ impl Walk {
             b'1' | b'e' | b'u' | 0x90 => self.close()?,
             b't' | b'l' | b'd' | 0x91 | b'o' => {
                 self.close()?;
-                self.push(Literal::Other, report);
+                self.push(Literal::Other);
             }
             b'i' => {
-                self.line(reader)?;
-                self.line(reader)?;
+                self.line()?;
+                self.line()?;
                 self.close()?;
-                self.push(Literal::Other, report);
+                self.push(Literal::Other);
             }
-            0x85 | b'Q' => self.combine(1, report)?,
-            0x86 | 0x93 | b'R' | 0x81 => self.combine(2, report)?,
-            0x87 | 0x92 => self.combine(3, report)?,
-            b'2' | b'N' | 0x88 | 0x89 | b']' | b')' | b'}' | 0x8f | 0x97 => self.push(Literal::Other, report),
+            0x85 | b'Q' => self.combine(1)?,
+            0x86 | 0x93 | b'R' | 0x81 => self.combine(2)?,
+            0x87 | 0x92 => self.combine(3)?,
+            b'2' | b'N' | 0x88 | 0x89 | b']' | b')' | b'}' | 0x8f | 0x97 => self.push(Literal::Other),
             0x98 => {}
             b'q' | b'r' | b'p' | 0x94 => {
-                let at = self.memo_place(operation, reader)?;
+                let at = self.memo_place(operation)?;
                 self.keep(at);
             }
             b'h' | b'j' | b'g' => {
-                let at = self.memo_place(operation, reader)?;
-                self.recall(at, report);
+                let at = self.memo_place(operation)?;
+                self.recall(at);
             }
             b'J' | b'K' | b'M' | b'I' | b'L' | 0x8a => {
-                let literal = self.integer(operation, reader)?;
-                self.push(literal, report);
+                let literal = self.integer(operation)?;
+                self.push(literal);
             }
             b'G' | b'C' | b'T' | b'B' | 0x82 | 0x83 | 0x84 | 0x8b | 0x8e | 0x96 => {
-                let length = length_of(operation, reader)?;
-                self.opaque(reader, length, report)?;
+                let length = length_of(operation, self.reader)?;
+                self.opaque(length)?;
             }
             b'U' | b'X' | 0x8c | 0x8d => {
-                let length = length_of(operation, reader)?;
-                self.text(reader, length, report)?;
+                let length = length_of(operation, self.reader)?;
+                self.text(length)?;
             }
             b'c' => {
-                self.line(reader)?;
-                let name = self.line(reader)?;
+                self.line()?;
+                let name = self.line()?;
                 self.note_wrapper(&name);
-                self.push(Literal::Global(&name), report);
+                self.push(Literal::Global(&name));
                 self.last_text = Some(MemoValue::Global(name));
             }
             b'F' | b'S' | b'V' | b'P' => {
-                self.line(reader)?;
-                self.push(Literal::Other, report);
+                self.line()?;
+                self.push(Literal::Other);
             }
             other => {
-                let at = reader.position() - 1;
+                let at = self.reader.position() - 1;
                 return Err(Fault::malformed(format!(
                     "byte 0x{other:02x} at {at} of its pickle is not an operation"
                 )));
@@ -196,28 +206,28 @@ impl Walk {
     }
 
     /// The place of the memo that a PUT or a GET names.
-    fn memo_place(&mut self, operation: u8, reader: &mut Reader) -> Result<u64, Fault> {
+    fn memo_place(&mut self, operation: u8) -> Result<u64, Fault> {
         let wrong = |name: &str| Fault::malformed(format!("its pickle has a wrong {name}"));
         match operation {
             0x94 => Ok(self.memoized),
-            b'p' => self.line(reader)?.parse().map_err(|_| wrong("PUT")),
-            b'g' => self.line(reader)?.parse().map_err(|_| wrong("GET")),
-            b'q' | b'h' => unsigned(reader, 1),
-            _ => unsigned(reader, 4),
+            b'p' => self.line()?.parse().map_err(|_| wrong("PUT")),
+            b'g' => self.line()?.parse().map_err(|_| wrong("GET")),
+            b'q' | b'h' => unsigned(self.reader, 1),
+            _ => unsigned(self.reader, 4),
         }
     }
 
-    fn integer(&mut self, operation: u8, reader: &mut Reader) -> Result<Literal<'static>, Fault> {
+    fn integer(&mut self, operation: u8) -> Result<Literal<'static>, Fault> {
         Ok(Literal::Integer(match operation {
-            b'J' => i64::from(i32::from_le_bytes(reader.array()?)),
-            b'K' => i64::from(reader.byte()?),
-            b'M' => i64::from(u16::from_le_bytes(reader.array()?)),
+            b'J' => i64::from(i32::from_le_bytes(self.reader.array()?)),
+            b'K' => i64::from(self.reader.byte()?),
+            b'M' => i64::from(u16::from_le_bytes(self.reader.array()?)),
             0x8a => {
-                let length = u64::from(reader.byte()?);
-                return Ok(long(&reader.take(length)?));
+                let length = u64::from(self.reader.byte()?);
+                return Ok(long(&self.reader.take(length)?));
             }
             _ => {
-                let line = self.line(reader)?;
+                let line = self.line()?;
                 return Ok(line.trim_end_matches('L').parse().map_or(Literal::Other, Literal::Integer));
             }
         }))
@@ -234,20 +244,18 @@ impl Walk {
 
     /// Takes everything down to the last mark.
     fn close(&mut self) -> Result<(), Fault> {
-        let Some(height) = self.marks.pop() else {
-            return Err(Fault::malformed("an operation of its pickle needs a mark"));
-        };
-        self.height = height;
+        let needs_mark = || Fault::malformed("an operation of its pickle needs a mark");
+        self.height = self.marks.pop().ok_or_else(needs_mark)?;
         Ok(())
     }
 
-    fn combine(&mut self, count: u64, report: &mut dyn FnMut(Place, Literal)) -> Result<(), Fault> {
+    fn combine(&mut self, count: u64) -> Result<(), Fault> {
         self.pop(count)?;
-        self.push(Literal::Other, report);
+        self.push(Literal::Other);
         Ok(())
     }
 
-    fn push(&mut self, literal: Literal, report: &mut dyn FnMut(Place, Literal)) {
+    fn push(&mut self, literal: Literal) {
         // The outermost dictionary is at height 1; its entries come after a mark, or a single one without.
         let at_top = self.marks.is_empty() || self.marks.as_slice() == [1];
         let place = match (at_top && self.height >= 1, self.height % 2) {
@@ -256,32 +264,22 @@ impl Walk {
             (false, _) => Place::Inside,
         };
         self.height += 1;
-        report(place, literal);
+        (self.report)(place, literal);
     }
 
-    fn opaque(
-        &mut self,
-        reader: &mut Reader,
-        length: u64,
-        report: &mut dyn FnMut(Place, Literal),
-    ) -> Result<(), Fault> {
-        reader.skip(length)?;
-        self.push(Literal::Other, report);
+    fn opaque(&mut self, length: u64) -> Result<(), Fault> {
+        self.reader.skip(length)?;
+        self.push(Literal::Other);
         Ok(())
     }
 
-    fn text(
-        &mut self,
-        reader: &mut Reader,
-        length: u64,
-        report: &mut dyn FnMut(Place, Literal),
-    ) -> Result<(), Fault> {
+    fn text(&mut self, length: u64) -> Result<(), Fault> {
         if length > MAX_TEXT_BYTES as u64 {
-            return self.opaque(reader, length, report);
+            return self.opaque(length);
         }
-        let text = String::from_utf8_lossy(&reader.take(length)?).into_owned();
+        let text = String::from_utf8_lossy(&self.reader.take(length)?).into_owned();
         self.note_wrapper(&text);
-        self.push(Literal::Text(&text), report);
+        self.push(Literal::Text(&text));
         self.last_text = Some(MemoValue::Text(text));
         Ok(())
     }
@@ -299,18 +297,18 @@ impl Walk {
         }
     }
 
-    fn recall(&mut self, at: u64, report: &mut dyn FnMut(Place, Literal)) {
+    fn recall(&mut self, at: u64) {
         match self.memo.get(&at).cloned() {
-            Some(MemoValue::Text(text)) => self.push(Literal::Text(&text), report),
-            Some(MemoValue::Global(name)) => self.push(Literal::Global(&name), report),
-            None => self.push(Literal::Other, report),
+            Some(MemoValue::Text(text)) => self.push(Literal::Text(&text)),
+            Some(MemoValue::Global(name)) => self.push(Literal::Global(&name)),
+            None => self.push(Literal::Other),
         }
     }
 
-    fn line(&mut self, reader: &mut Reader) -> Result<String, Fault> {
+    fn line(&mut self) -> Result<String, Fault> {
         let mut line = Vec::new();
         loop {
-            match reader.byte()? {
+            match self.reader.byte()? {
                 b'\n' => return Ok(String::from_utf8_lossy(&line).into_owned()),
                 _ if line.len() == MAX_TEXT_BYTES => {
                     return Err(Fault::malformed("its pickle has a line that is too long"));

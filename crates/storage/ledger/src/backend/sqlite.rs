@@ -307,6 +307,8 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 fn described(error: &rusqlite::Error) -> String {
     let hint = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => " (free some space; nothing of this change was written)",
+        // Also where no file can be made beside the ledger.
+        Some(ErrorCode::SystemIoFailure) => " (where its disk is full, free some space)",
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             " (check the permissions of the file and its folder)"
         }

@@ -82,19 +82,20 @@ impl Ledger {
         })
     }
 
-    /// Notes how a try ended. What was delivered or given up stays so.
-    pub fn end_notice(&self, notice_id: &str, end: &DeliveryEnd) -> Result<(), LedgerError> {
+    /// Notes how a try ended. What was delivered or given up stays so: false then, and where there is no such notice.
+    pub fn end_notice(&self, notice_id: &str, end: &DeliveryEnd) -> Result<bool, LedgerError> {
         let (state, why) = end.state_and_failure();
         let seconds = if let DeliveryEnd::Later { seconds, .. } = end { *seconds } else { 0.0 };
         self.backend().transaction(false, |backend| {
             let next_try_at = in_seconds(now(backend)?, seconds);
-            let stored: Vec<OutboxRow> = backend.select("WHERE notice_id = ?", &[Value::from(notice_id)])?;
-            let Some(row) = stored.into_iter().next().filter(|row| row.state == DeliveryState::Waiting)
-            else {
-                return Ok(());
+            // Locked: of two processes only one finds that it waits.
+            let stored: Option<OutboxRow> =
+                backend.select_locked(&[("notice_id", Value::from(notice_id))], "FOR UPDATE")?;
+            let Some(row) = stored.filter(|row| row.state == DeliveryState::Waiting) else {
+                return Ok(false);
             };
             let ended = OutboxRow { state, next_try_at, last_failure: why.map(str::to_owned), ..row };
-            backend.update(&ended, &[]).map(drop)
+            backend.update(&ended, &[])
         })
     }
 

@@ -92,8 +92,8 @@ pub(super) fn a_notice_is_delivered_once(open: Open<'_>, ledger: &Ledger) {
     assert!(!ledger.pass_over_notice(&next.notice_id).unwrap(), "another process tries it");
     ledger.end_notice(&next.notice_id, &DeliveryEnd::Delivered).unwrap();
     assert!(other.take_notice(id, 0.0).unwrap());
-    other.end_notice(id, &DeliveryEnd::Delivered).unwrap();
-    ledger.end_notice(id, &later(0.0)).unwrap();
+    assert!(other.end_notice(id, &DeliveryEnd::Delivered).unwrap());
+    assert!(!ledger.end_notice(id, &later(0.0)).unwrap(), "it stays delivered");
     let delivery = ledger.delivery_of(id).unwrap().unwrap();
     assert_eq!((delivery.state, delivery.tries), (DeliveryState::Delivered, 2));
     assert!(due(ledger).is_empty() && !ledger.take_notice(id, 1.0).unwrap());

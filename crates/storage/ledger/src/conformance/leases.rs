@@ -145,9 +145,14 @@ pub(super) fn no_change_of_a_run_is_lost(open: Open<'_>, ledger: &Ledger) {
     assert_eq!(error.kind(), ErrorKind::Changed, "{error}");
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();
-    let seal = AttemptSeal { run: Some(stale), ..AttemptSeal::of(ended(attempt.clone())) };
+    let decision = retry(&run, attempt.attempt_id);
+    let sealed = AttemptSeal { decision: Some(decision.clone()), ..AttemptSeal::of(ended(attempt.clone())) };
+    let seal = AttemptSeal { run: Some(stale), ..sealed.clone() };
     let error = ledger.seal_attempt(&seal, super::rows::at(1)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Changed, "{error}");
     assert_eq!(ledger.attempt(attempt.attempt_id).unwrap(), Some(attempt), "nothing is half sealed");
     assert_eq!(ledger.run(run.run_id).unwrap(), Some(stored));
+    assert!(ledger.retries_of_run(run.run_id).unwrap().is_empty(), "nothing is decided without its receipt");
+    ledger.seal_attempt(&sealed, super::rows::at(1)).unwrap();
+    assert_eq!(ledger.retries_of_run(run.run_id).unwrap(), [decision]);
 }

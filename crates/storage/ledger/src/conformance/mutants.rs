@@ -12,6 +12,7 @@ use super::rules::complete_seal;
 use crate::error::LedgerError;
 use crate::kept::KeptRows;
 use crate::ledger::Ledger;
+use crate::receipts::seal::AttemptSeal;
 use crate::records::{
     DataSnapshotRow, NoticeRow, OutboxRow, RunDataRow, Subject, SubjectEventRow, SubjectKind,
 };
@@ -46,7 +47,8 @@ fn copies() -> Vec<KeptRows> {
         DataSnapshotRow { data_sha256: "k1".into(), first_seen_at: at(1), ..DataSnapshotRow::blank() };
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();
-    let seal = complete_seal(&run, ended(attempt.clone()));
+    let decision = Some(retry(&run, attempt.attempt_id));
+    let seal = AttemptSeal { decision, ..complete_seal(&run, ended(attempt.clone())) };
     ledger.seal_attempt(&seal, at(101)).unwrap();
     let subject = Subject::new(SubjectKind::Run, run.run_id.to_string());
     let notice = NoticeRow {
@@ -60,7 +62,7 @@ fn copies() -> Vec<KeptRows> {
     let rows = [
         KeptRows::of_run(&run, &[data], &[snapshot]),
         KeptRows::of_launch(&attempt, &[], &[]),
-        ledger.kept_receipt(&seal, at(101), &retry(&run, attempt.attempt_id), &[]).unwrap(),
+        ledger.kept_receipt(&seal, at(101), &[]).unwrap(),
         KeptRows::of([&SubjectEventRow::from(&event(&run, "kept-event"))]),
         KeptRows::of_notice(&notice, &delivery),
     ];

@@ -21,8 +21,7 @@ use crate::receipts::seal::AttemptSeal;
 use crate::receipts::verify::{Proof, Stays, proof_of};
 use crate::records::{
     AttemptDataRow, AttemptRow, DataSnapshotRow, DetectionRow, EvaluationRow, LAUNCHES, ModelChangeRow,
-    ModelRow, ModelVersionRow, NoticeRow, OutboxRow, RetryRow, RunDataRow, RunRow, Subject, SubjectKind,
-    TABLES, VIEWS,
+    ModelRow, ModelVersionRow, NoticeRow, OutboxRow, RunDataRow, RunRow, Subject, SubjectKind, TABLES, VIEWS,
 };
 use crate::text::StoredText;
 use crate::value::{Column, ColumnKind, Field as _, Record, Table, Value};
@@ -120,12 +119,7 @@ impl KeptRows {
         Self::of(snapshots).and([attempt]).and(data)
     }
 
-    fn of_receipt(
-        seal: &AttemptSeal,
-        sealed_at: Timestamp,
-        retry: Option<&RetryRow>,
-        detections: &[DetectionRow],
-    ) -> Self {
+    fn of_receipt(seal: &AttemptSeal, sealed_at: Timestamp, detections: &[DetectionRow]) -> Self {
         Self::of([&seal.sealed_attempt(sealed_at)])
             .and(&seal.run)
             .and(&seal.metric_summaries)
@@ -137,7 +131,7 @@ impl KeptRows {
             .and(&seal.events)
             .and(&seal.checkpoints)
             .and(&seal.rung)
-            .and(retry)
+            .and(&seal.decision)
             .and(detections)
     }
 
@@ -288,13 +282,12 @@ impl Ledger {
         &self,
         seal: &AttemptSeal,
         sealed_at: Timestamp,
-        retry: &RetryRow,
         detections: &[DetectionRow],
     ) -> Result<KeptRows, LedgerError> {
         let seal = seal.as_stored(&self.backend())?;
         // They follow from the receipt: one that is kept without them loses nothing.
         let charges = self.charges_of_attempt(seal.attempt.attempt_id).unwrap_or_default();
-        self.kept(&KeptRows::of_receipt(&seal, sealed_at, Some(retry), detections).and(&charges))
+        self.kept(&KeptRows::of_receipt(&seal, sealed_at, detections).and(&charges))
     }
 
     /// A receipt that was sealed and not kept, from the rows as they are now; `None`: there is none. Its digest shows
@@ -321,11 +314,10 @@ impl Ledger {
         seal.checkpoints.retain(|row| row.attempt_id == attempt_id);
         seal.run = self.run(run_id)?.filter(|run| run.attempt_count <= number);
         seal.rung = self.rungs_of_run(run_id)?.into_iter().find(|row| row.last_attempt_id == attempt_id);
-        let retries = self.retries_of_run(run_id)?;
-        let retry = retries.iter().find(|row| row.attempt_id == attempt_id);
+        seal.decision = self.retries_after(&[attempt_id])?.pop();
         let detections = self.detections_of_attempt(attempt_id)?;
         let charges = self.charges_of_attempt(attempt_id)?;
-        let rows = KeptRows::of_receipt(&seal, sealed_at, retry, &detections).and(&charges);
+        let rows = KeptRows::of_receipt(&seal, sealed_at, &detections).and(&charges);
         self.kept(&KeptRows { later: true, ..rows }).map(Some)
     }
 

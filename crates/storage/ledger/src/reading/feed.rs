@@ -21,7 +21,7 @@ pub struct KeptBounds {
 impl KeptBounds {
     /// Of the change feed.
     pub const CHANGES: Self = Self { days: 90.0, count: 1_000_000 };
-    /// Of notices that were delivered or given up.
+    /// Of notices that were delivered or given up. One that waits for longer is given up.
     pub const NOTICES: Self = Self { days: 90.0, count: 100_000 };
 
     /// The time in seconds.

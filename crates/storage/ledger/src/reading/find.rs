@@ -82,17 +82,6 @@ pub struct EndCount {
     pub wall_seconds: f64,
 }
 
-/// What launches took together.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct AttemptTotals {
-    pub attempt_count: u32,
-    pub wall_seconds: f64,
-    /// GPUs allocated × wall seconds.
-    pub gpu_seconds: f64,
-    /// US dollars; none: no cost of any is known.
-    pub cost_usd: Option<f64>,
-}
-
 impl Ledger {
     /// Runs, newest first.
     pub fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, LedgerError> {
@@ -261,23 +250,6 @@ impl Ledger {
         self.backend().select_among(RetryRow::TABLE, "attempt_id", attempts, "")
     }
 
-    /// What the launches of one kind of a run took together, without one of them.
-    pub fn totals_without(
-        &self,
-        (run_id, kind): (RunId, LaunchKind),
-        without: AttemptId,
-    ) -> Result<AttemptTotals, LedgerError> {
-        let (mut backend, doing) = (self.backend(), "adding up attempts");
-        let sql = format!(
-            "SELECT count(*), coalesce(sum(wall_seconds), 0.0), coalesce(sum(gpu_seconds), 0.0), sum(cost_usd) FROM {} WHERE run_id = ? AND kind = ? AND attempt_id <> ?",
-            AttemptRow::table_of(kind).name
-        );
-        let values = [run_id.to_value(), kind.to_value(), without.to_value()];
-        let kinds = [ColumnKind::Integer, ColumnKind::Real, ColumnKind::Real, ColumnKind::Real];
-        let row = backend.rows(doing, &sql, &values, &kinds)?.pop().unwrap_or_default();
-        totals(row).map_err(backend.fault(doing))
-    }
-
     /// The launches of other kinds of a run, oldest first.
     pub fn launches_of_run(&self, run_id: RunId) -> Result<Vec<AttemptRow>, LedgerError> {
         self.backend().select_from(LAUNCHES, "WHERE run_id = ? ORDER BY attempt_id", &[run_id.to_value()])
@@ -290,17 +262,6 @@ impl Ledger {
         found.extend(backend.select_from(LAUNCHES, "WHERE sealed_at IS NULL ORDER BY attempt_id", &[])?);
         Ok(found)
     }
-}
-
-fn totals(values: Vec<Value>) -> Result<AttemptTotals, String> {
-    let mut values = values.into_iter();
-    let mut next = || values.next().unwrap_or(Value::Null);
-    Ok(AttemptTotals {
-        attempt_count: Field::from_value(next())?,
-        wall_seconds: Field::from_value(next())?,
-        gpu_seconds: Field::from_value(next())?,
-        cost_usd: Field::from_value(next())?,
-    })
 }
 
 /// A row that does not hold what it must is left out of the count.

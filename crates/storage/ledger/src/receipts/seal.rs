@@ -10,10 +10,10 @@ use super::charges::charges_of;
 use crate::backend::{Backend, key_values};
 use crate::changes::{note_change, project_of_run};
 use crate::error::LedgerError;
-use crate::ledger::{Ledger, update_run, upsert_checkpoint};
+use crate::ledger::{Ledger, insert_noted, update_run, upsert_checkpoint};
 use crate::records::{
     ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, EventRow, MetricSummaryRow, ParameterRow,
-    RecordSegmentRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, SubjectEventRow, TagRow,
+    RecordSegmentRow, RetryRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, SubjectEventRow, TagRow,
 };
 use crate::value::{Field, Record, Value};
 
@@ -42,6 +42,8 @@ pub struct AttemptSeal {
     pub run: Option<RunRow>,
     /// Written in the same transaction: the state of the rung now.
     pub rung: Option<RungRow>,
+    /// Written in the same transaction: what follows the attempt.
+    pub decision: Option<RetryRow>,
 }
 
 /// What sealing did.
@@ -75,6 +77,7 @@ impl AttemptSeal {
             checkpoints: Vec::new(),
             run: None,
             rung: None,
+            decision: None,
         }
     }
 
@@ -93,6 +96,7 @@ impl AttemptSeal {
             checkpoints: self.checkpoints.clone(),
             run: self.run.clone(),
             rung: self.rung.clone(),
+            decision: self.decision.clone(),
         })
     }
 
@@ -149,6 +153,9 @@ impl Ledger {
                 return Err(LedgerError::not_found("attempt", seal.attempt.attempt_id, ""));
             }
             note_change(backend, seal.attempt.table(), seal.attempt.run_id)?;
+            if let Some(decision) = &seal.decision {
+                insert_noted(backend, decision, seal.attempt.run_id)?;
+            }
             Ok(SealOutcome::Now)
         })
     }
@@ -171,6 +178,9 @@ impl Ledger {
             backend.insert(planned)?;
             seal_rows(backend, seal, Some(sealed_at))?;
             backend.update(&seal.sealed_attempt(sealed_at), &["run_id", "kind"])?;
+            if let Some(decision) = &seal.decision {
+                insert_noted(backend, decision, run.run_id)?;
+            }
             note_change(backend, RunRow::TABLE, run.run_id)
         })
     }

@@ -29,8 +29,9 @@ record!(
 );
 
 record!(
-    /// What people are to hear about a subject. It never changes; how far its delivery is says `outbox`. One that was
-    /// delivered or given up is removed with its delivery after 90 days, or when 100,000 newer ones ended.
+    /// What people are to hear about a subject. It never changes; how far its delivery is says `outbox`. One that waits
+    /// for 90 days is given up. One that was delivered or given up is removed with its delivery after 90 days, or when
+    /// 100,000 newer ones ended.
     NoticeRow, "notices", key ["notice_id"], {
         /// Derived from what it says: the same notice again is not another one.
         notice_id: String,

@@ -6,6 +6,7 @@
 mod arrow_rows;
 mod filters;
 mod metrics;
+pub(crate) mod mistake;
 mod origins;
 mod predicate;
 mod restarts;
@@ -74,8 +75,11 @@ async fn answer(
     }
     let runtime = runtime.build_arc().map_err(|error| query_error(&error))?;
     let context = session(config, runtime);
-    let statement =
-        context.state().sql_to_statement(query, &Dialect::PostgreSQL).map_err(|error| query_error(&error))?;
+    let parsed = context.state().sql_to_statement(query, &Dialect::PostgreSQL);
+    let statement = parsed.map_err(|error| match mistake::with_caret(&error, query) {
+        Some(mistake) => LedgerError::Query(format!("the query failed: {mistake}")),
+        None => query_error(&error),
+    })?;
     refuse_writes(&statement)?;
     register(&context, ledger, home, &statement, limits)?;
     let plan = context.state().statement_to_plan(statement).await.map_err(|error| query_error(&error))?;
@@ -169,6 +173,9 @@ fn none_called<'n>(
     more: &str,
 ) -> LedgerError {
     let meant: Vec<String> = meant(name, names.clone()).iter().map(|name| format!("`{name}`")).collect();
+    if names.clone().next().is_none() {
+        return LedgerError::Query(format!("no {kind} `{name}` can be used there"));
+    }
     let hint = match meant.is_empty() {
         true => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
         false => format!("did you mean {}?{more}", meant.join(" or ")),
@@ -212,7 +219,7 @@ fn query_error(error: &DataFusionError) -> LedgerError {
             }
             other => other.to_string(),
         },
-        root => root.strip_backtrace(),
+        root => mistake::plain(root),
     };
     LedgerError::Query(format!("the query failed: {text}"))
 }

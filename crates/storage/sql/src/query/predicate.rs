@@ -23,6 +23,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use trackway_core::boundary::contained;
 
+use super::mistake::{in_one_line, plain};
 use super::session::session;
 use crate::filter::{Filter, Tested};
 
@@ -63,7 +64,6 @@ impl RowPredicate {
     /// Why it cannot be evaluated: no condition, a column that is not there, types that do not fit.
     pub fn holds(&self, batch: &RecordBatch) -> Result<BooleanArray, String> {
         let expression = self.compiled_for(batch.schema())?;
-        let plain = |error: datafusion::error::DataFusionError| error.strip_backtrace();
         let values = expression.evaluate(batch).map_err(plain)?;
         let values = values.into_array(batch.num_rows()).map_err(plain)?;
         Ok(values.as_boolean().clone())
@@ -84,7 +84,6 @@ impl RowPredicate {
     /// Filters that every row passes that meets the condition, for a database to apply beforehand. Empty if there are
     /// none, and for a condition that cannot be evaluated.
     pub(crate) fn filters<'c>(&self, schema: &SchemaRef, columns: &[Tested<'c>]) -> Vec<Filter<'c>> {
-        let plain = |error: DataFusionError| error.strip_backtrace();
         let read = || -> Result<Vec<Filter<'c>>, String> {
             let fields = DFSchema::try_from(schema.as_ref().clone()).map_err(plain)?;
             let parsed = self.context.parse_sql_expr(&self.sql, &fields).map_err(plain)?;
@@ -104,9 +103,9 @@ impl RowPredicate {
     }
 
     fn plan(&self, schema: &SchemaRef) -> Result<Arc<dyn PhysicalExpr>, String> {
-        let plain = |error: datafusion::error::DataFusionError| error.strip_backtrace();
         let columns = DFSchema::try_from(schema.as_ref().clone()).map_err(plain)?;
-        let parsed = self.context.parse_sql_expr(&self.sql, &columns).map_err(plain)?;
+        let parsed = self.context.parse_sql_expr(&self.sql, &columns);
+        let parsed = parsed.map_err(|error| in_one_line(&error, &self.sql))?;
         parsed.apply(|part| check_function(part).map(|()| TreeNodeRecursion::Continue)).map_err(plain)?;
         let expression = self.context.create_physical_expr(parsed, &columns).map_err(plain)?;
         match expression.data_type(schema).map_err(plain)? {

@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Value as Literal, visit_expressions_mut};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use trackway_ledger::LedgerError;
 
 use crate::named::ConditionName;
+use crate::query::mistake::{of_condition, place_in_condition};
 
 /// A condition such as `val_loss < 0.3 and tag.team = 'x'`, in parts.
 #[derive(Debug, Clone)]
@@ -27,12 +28,17 @@ impl Condition {
             ))
         };
         let dialect = GenericDialect {};
-        let mut parser =
-            Parser::new(&dialect).try_with_sql(text).map_err(|error| wrong(error.to_string()))?;
-        let expression = parser.parse_expr().map_err(|error| wrong(error.to_string()))?;
-        match parser.peek_token().token {
+        let not_read = |error: ParserError| wrong(of_condition(&error, text));
+        let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(not_read)?;
+        let expression = parser.parse_expr().map_err(not_read)?;
+        let rest = parser.peek_token();
+        match rest.token {
             datafusion::sql::sqlparser::tokenizer::Token::EOF => Ok(Self { expression }),
-            rest => Err(wrong(format!("unexpected `{rest}`"))),
+            token => {
+                let start = rest.span.start;
+                let place = place_in_condition(start.line as usize, start.column as usize);
+                Err(wrong(format!("unexpected `{token}`{place}")))
+            }
         }
     }
 

@@ -164,7 +164,8 @@ impl Rows<'_> {
             let fields = batch.schema_ref().fields().iter();
             let types: Vec<String> =
                 fields.map(|field| format!("{} is {}", field.name(), field.data_type())).collect();
-            LedgerError::Query(format!("the condition cannot be evaluated: {why} ({})", types.join(", ")))
+            let types = if types.is_empty() { String::new() } else { format!(" ({})", types.join(", ")) };
+            LedgerError::Query(format!("the condition cannot be evaluated: {why}{types}"))
         })?;
         let meets = |row: usize| holds.is_valid(row) && holds.value(row);
         Ok(rows.into_iter().enumerate().filter(|(row, _)| meets(*row)).map(|(_, row)| row).collect())

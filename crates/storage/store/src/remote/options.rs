@@ -135,9 +135,7 @@ pub(super) fn not_built(scheme: &ObjectStoreScheme) -> String {
 
 /// A URL as messages may show it: without user, password and query.
 pub(super) fn without_secrets(url: &str) -> String {
-    let Ok(mut url) = Url::parse(url) else {
-        return "the remote storage".into();
-    };
+    let Ok(mut url) = Url::parse(url) else { return "the remote storage".into() };
     // Azure's account is where others have a user, so it is kept when no password follows.
     if url.password().is_some() {
         let _ = url.set_username("").and_then(|()| url.set_password(None));

@@ -19,7 +19,7 @@ use trackway_ledger::{AttemptRow, AttemptState, Decision, EventRow, RetryRow, Ru
 use trackway_rules::decide::DecisionRule;
 
 use self::input::{Input, input_after, terminal_of};
-pub use self::refused::{is_resumed, refuse_first, refuse_resume};
+pub use self::refused::{is_resumed, reason_alone, refuse_first, refuse_resume};
 use self::refused::{not_given, not_launched};
 pub use self::rehearsal::Rehearsal;
 use self::sending::Sending;
@@ -314,10 +314,8 @@ pub fn rehearse(
         isolation: isolated::isolation(context, prepared, &offer, reporter)?,
         ..Additions::default()
     };
-    let offer = offer_to(context, prepared, &additions).map_err(|error| match error.kind.is_passing() {
-        true => error,
-        false => refuse_first(context, prepared.run.run_id, error),
-    })?;
+    let offer = offer_to(context, prepared, &additions)
+        .map_err(|error| refuse_first(context, prepared.run.run_id, error))?;
     let launched = launch_next(context, prepared, previous, (&additions, &offer), true, reporter)?;
     let looks = AttemptWatchers { rehearsal: Some(rehearsal), ..AttemptWatchers::default() };
     match watch(context, prepared, &launched, rehearsal.injection, looks, reporter)? {

@@ -14,6 +14,7 @@ use trackway_formats::sha256_hex;
 use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow};
 use trackway_redact::Redactor;
 use trackway_rules::gate::worn::worn;
+use trackway_tables::DataError;
 use trackway_tables::pass::{PassObserver, UNWATCHED};
 
 use super::isolated_changes::IsolatedChanges;
@@ -157,8 +158,12 @@ pub fn read_not_given(context: &Context, source: &RunSource) -> Result<Option<St
 }
 
 fn start_of(context: &Context, job: Job, reporter: &dyn Reporter) -> Result<Start, AppError> {
-    job.check_command()?;
-    let offered = offered(context, &job.plan)?;
+    job.check_own_command()?;
+    let offered = offered(context, &job.plan).map_err(|error| match error.kind {
+        // Of all that may fail there, only the name of the engine is the user's.
+        ErrorKind::Usage => job.at_key(&["launch", "engine"], error),
+        _ => error,
+    })?;
     offered.refuse()?;
     offered.unknown.into_iter().for_each(|text| reporter.note(text));
     let manifests = resolve_data(context, &job, reporter)?;
@@ -269,9 +274,14 @@ pub(in crate::run) fn resolve_data(
         clock: &context.clock,
         watch: &watch,
     };
-    let resolved = job.plan.data.iter().map(|(name, spec)| resolver.resolve(name, spec));
-    let manifests =
-        resolved.collect::<Result<Vec<_>, _>>().map_err(|error| AppError::of(ErrorKind::Usage, error))?;
+    let resolved = job.plan.data.iter().map(|(name, spec)| {
+        resolver.resolve(name, spec).map_err(|error| {
+            // The role of a column is the key that names it.
+            let key = if let DataError::NoColumn { role, .. } = &error { *role } else { "path" };
+            job.at_key(&["data", name, key], AppError::of(ErrorKind::Usage, error))
+        })
+    });
+    let manifests = resolved.collect::<Result<Vec<_>, _>>()?;
     if let Some(folder) = cache_path.parent() {
         // A cache that cannot be kept only costs time at the next run.
         let kept = std::fs::create_dir_all(folder).and_then(|()| cache.save());

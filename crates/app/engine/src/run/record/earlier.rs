@@ -35,16 +35,42 @@ pub(crate) struct EarlierAttempts {
     last_logs: VecDeque<PathBuf>,
 }
 
+/// What launches took together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct AttemptTotals {
+    pub attempt_count: u32,
+    pub wall_seconds: f64,
+    /// GPUs allocated × wall seconds.
+    pub gpu_seconds: f64,
+    /// US dollars; none: no cost of any is known.
+    pub cost_usd: Option<f64>,
+}
+
+impl AttemptTotals {
+    /// Takes one more.
+    pub fn take(&mut self, attempt: &AttemptRow) {
+        self.attempt_count += 1;
+        self.wall_seconds += attempt.wall_seconds.unwrap_or(0.0);
+        self.gpu_seconds += attempt.gpu_seconds.unwrap_or(0.0);
+        self.cost_usd = match (self.cost_usd, attempt.cost_usd) {
+            (Some(before), Some(more)) => Some(before + more),
+            (before, more) => before.or(more),
+        };
+    }
+}
+
 /// Those of a run of one kind, by rung.
 #[derive(Debug, Clone, Default)]
 struct OfRun {
     rungs: BTreeMap<String, EarlierAttempts>,
     pace: PaceSums,
+    totals: AttemptTotals,
 }
 
 impl OfRun {
     fn take(&mut self, attempt: &AttemptRow) {
         self.pace.take(attempt);
+        self.totals.take(attempt);
         self.rungs.entry(attempt.rung.clone()).or_default().take(attempt);
     }
 }
@@ -112,6 +138,20 @@ pub(crate) fn pace_before(context: &Context, row: &AttemptRow) -> Result<Option<
     Ok(known.pace.pace())
 }
 
+/// What the other launches of the same kind took together: sealing an attempt twice counts it once.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub(crate) fn totals_of_others(context: &Context, row: &AttemptRow) -> Result<AttemptTotals, AppError> {
+    let of = (row.run_id, row.kind);
+    let mut totals = of_run(context, of, row.attempt_number)?.totals;
+    // One whose receipt was lost is sealed again behind later ones.
+    let later = row.attempt_number.saturating_add(1)..i32::MAX.unsigned_abs();
+    let later = context.ledger_read(|ledger| ledger.attempts_numbered(of, later.clone()))?;
+    later.iter().for_each(|attempt| totals.take(attempt));
+    Ok(totals)
+}
+
 fn of_rung(context: &Context, row: &AttemptRow, before: u32) -> Result<EarlierAttempts, AppError> {
     let known = of_run(context, (row.run_id, row.kind), before)?;
     Ok(known.rungs.get(&row.rung).cloned().unwrap_or_default())
@@ -122,4 +162,35 @@ fn of_run(context: &Context, of: (RunId, LaunchKind), before: u32) -> Result<Arc
         known.take(attempt);
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{SETTLES, World};
+
+    /// Proves that the others of an attempt are those before it and those behind it, each once, in a process that knows the first of them
+    /// and in one that knows none.
+    #[test]
+    fn the_others_are_before_and_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let run_id = world.run(&context, "exit 0", "").run_id;
+        let run = context.run_by_id(run_id).unwrap();
+        World::add_sealed(&context, &run, 2..6, |row| AttemptRow {
+            wall_seconds: Some(f64::from(row.attempt_number)),
+            cost_usd: (row.attempt_number != 2).then_some(0.5),
+            ..row
+        });
+        let attempts = context.attempts_of_kind(run_id, LaunchKind::Train).unwrap();
+        let first_seconds = attempts[0].wall_seconds.unwrap();
+        for context in [&context, &world.context()] {
+            for _ in 0..2 {
+                let totals = totals_of_others(context, &attempts[2]).unwrap();
+                assert_eq!((totals.attempt_count, totals.cost_usd), (4, Some(1.0)));
+                assert!((totals.wall_seconds - first_seconds - 11.0).abs() < 1e-9, "{totals:?}");
+            }
+        }
+    }
 }

@@ -136,7 +136,9 @@ fn lines_in(text: &str) -> Vec<Line> {
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
     for line in text.split_inclusive('\n') {
         let mut steps = Vec::new();
-        reader.push(Printed::Stdout, line.as_bytes(), |metrics| steps.push(metrics.step));
+        reader.push(Printed::Stdout, line.as_bytes(), |metrics| {
+            steps.extend(Step::try_from(metrics.step).ok())
+        });
         if !steps.is_empty() {
             let form = form_of(line);
             found.extend(steps.into_iter().map(|step| (form.clone(), step)));

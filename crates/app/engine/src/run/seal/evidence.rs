@@ -80,7 +80,12 @@ pub fn gather(
             evidence.rebooted = *rebooted;
         }
         End::NeverLaunched => {
-            evidence.shim_lost = Some("the supervisor ended before it launched the attempt".into());
+            // Its lock is the first file of a shim.
+            let why = match files.shim_lock().exists() {
+                true => "its shim ended before the script began, as where the disk is full",
+                false => "the supervisor ended before it launched the attempt",
+            };
+            evidence.shim_lost = Some(why.into());
         }
     }
     for (stream, log, times) in [

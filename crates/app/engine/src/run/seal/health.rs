@@ -22,6 +22,9 @@ const EARLIER_MAX: usize = 5;
 /// Steps between two checkpoints whose weights must differ.
 const APART_STEPS: Step = 10;
 
+/// What its record shows, whether its weights changed, and what the record has not.
+type JudgedBy<'s> = (&'s Replay, Option<Unmoved>, Option<&'s str>);
+
 /// Writes the health of a training into its row. Other launches have none: what they are for is their own verdict.
 ///
 /// # Errors
@@ -30,9 +33,9 @@ pub(super) fn note(
     context: &Context,
     run: &RunRow,
     row: &mut AttemptRow,
-    (replay, unmoved): (&Replay, Option<Unmoved>),
+    seen: JudgedBy<'_>,
 ) -> Result<(), AppError> {
-    let Some((health, report)) = judged(context, run, row, (replay, unmoved))? else { return Ok(()) };
+    let Some((health, report)) = judged(context, run, row, seen)? else { return Ok(()) };
     let mut stored = serde_json::json!(report);
     context.redactor.json(&mut stored);
     (row.health, row.health_json) = (Some(health), Some(stored));
@@ -49,7 +52,7 @@ pub(super) fn broken_because(
     row: &AttemptRow,
     replay: &Replay,
 ) -> Result<Option<String>, AppError> {
-    let judged = judged(context, run, row, (replay, unmoved(context, row)))?;
+    let judged = judged(context, run, row, (replay, unmoved(context, row), None))?;
     let broken = judged.filter(|(health, _)| *health == Health::Broken);
     Ok(broken.and_then(|(_, report)| report.findings.into_iter().next()).map(|found| found.evidence))
 }
@@ -58,7 +61,7 @@ fn judged(
     context: &Context,
     run: &RunRow,
     row: &AttemptRow,
-    (replay, unmoved): (&Replay, Option<Unmoved>),
+    (replay, unmoved, not_kept): JudgedBy<'_>,
 ) -> Result<Option<(Health, HealthReport)>, AppError> {
     if row.kind != LaunchKind::Train || row.started_at.is_none() {
         return Ok(None);
@@ -77,6 +80,7 @@ fn judged(
         standing: &replay.standing,
         unmoved,
         earlier: &earlier,
+        not_kept,
     })))
 }
 

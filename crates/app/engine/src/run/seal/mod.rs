@@ -8,6 +8,7 @@ mod engine_end;
 mod evidence;
 mod health;
 mod inputs;
+mod not_kept;
 mod resumed;
 #[cfg(test)]
 mod tests;
@@ -20,10 +21,11 @@ use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::CheckpointChange;
 use trackway_formats::runfile::{RunSection, SigtermMeaning};
+use trackway_launch::shim::ShimRecord;
 use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
-    AttemptRow, AttemptSeal, AttemptState, AttemptTotals, CostRow, EventRow, MetricSummaryRow, RetryRow,
-    RunRow, RunState, RungRow, SealOutcome as SealedWhen,
+    AttemptRow, AttemptSeal, AttemptState, CostRow, EventRow, MetricSummaryRow, RetryRow, RunRow, RunState,
+    RungRow, SealOutcome as SealedWhen,
 };
 use trackway_records::{ClosedRecords, close_records};
 use trackway_rules::classify::LauncherState;
@@ -32,11 +34,12 @@ use trackway_rules::{TerminationVerdict, classify};
 use self::completeness::completeness;
 use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};
+pub use self::not_kept::not_kept_of;
 use self::usage::gpu_busy_seconds;
 use super::detect::replay::Replay;
 use super::launch::row::queued_seconds;
 use super::launch::spec::states_of_run;
-use super::record::earlier;
+use super::record::earlier::{self, AttemptTotals};
 use super::record::effective_batch::effective_batch;
 use crate::Context;
 use crate::attempt::actions;
@@ -71,7 +74,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<SealedAttempt, 
     let row = context.ledger_read(|ledger| ledger.attempt(*attempt_id))?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("attempt {attempt_id} is not in the ledger"))
     })?;
-    // Sealed before, perhaps by a process that died since: only the decision may be missing.
+    // Sealed before, perhaps by a process that died since: only its copy may be missing, and the decision of an earlier version.
     if row.state == AttemptState::Sealed {
         let decision = decision_of(context, &row)?;
         return Ok(SealedAttempt { evidence: first_evidence(&row), row, decision, notes: Vec::new() });
@@ -122,7 +125,9 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<SealedAttempt, 
     let mut row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
     closed.events.extend(resumed::note_resumed(context, &files, &mut row, &closed));
     closed.events.extend(ended_processes(&row, &end));
-    health::note(context, &run, &mut row, (&replay, unmoved))?;
+    closed.events.extend(not_kept::events(&row, &end, &closed));
+    let not_kept = not_kept_of(closed.events.iter()).or_else(|| not_kept::unknown_of(&end));
+    health::note(context, &run, &mut row, (&replay, unmoved, not_kept.as_deref()))?;
     let row = worked(context, row, &closed)?;
     // After all that the receipt gets: the decision reads it as it will be sealed.
     let decided = decide(context, &row, judged.as_ref())?;
@@ -156,18 +161,22 @@ fn placed(context: &Context, mut row: AttemptRow) -> Result<AttemptRow, AppError
     Ok(row)
 }
 
-/// The decision after a sealed attempt; made now when the supervisor died before it was written down, and before the receipt was kept.
+/// The decision after a sealed attempt, and its receipt is kept now where the process that sealed it died before that.
 pub fn decision_of(context: &Context, row: &AttemptRow) -> Result<RetryRow, AppError> {
-    if let Some(decision) = context.ledger_read(|ledger| ledger.retries_after(&[row.attempt_id]))?.pop() {
-        return Ok(decision);
-    }
+    let stored = context.ledger_read(|ledger| ledger.retries_after(&[row.attempt_id]))?.pop();
+    let decision = stored.map_or_else(|| decide_later(context, row), Ok)?;
+    // The ledger has it: a copy that cannot be kept stops nothing.
+    let _ = context.keep_sealed_later(row.run_id, row.attempt_id);
+    Ok(decision)
+}
+
+/// The decision of an attempt that was sealed without one: an earlier version wrote it down after the seal.
+fn decide_later(context: &Context, row: &AttemptRow) -> Result<RetryRow, AppError> {
     let run = context.run_by_id(row.run_id)?;
     let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(row.attempt_id))?;
     let events = context.ledger_read(|ledger| ledger.events_of_attempt(row.attempt_id))?;
     let decided = decide(context, row, judged(context, &run, row, (&summaries, &events))?.as_ref())?;
     context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
-    // The ledger has it: a copy that cannot be kept stops nothing.
-    let _ = context.keep_sealed_later(row.run_id, row.attempt_id);
     Ok(decided.retry)
 }
 
@@ -199,25 +208,29 @@ fn write_down(
         events,
         checkpoints: checkpoints.rows,
         rung,
+        decision: Some(decided.retry.clone()),
         ..AttemptSeal::of(row)
     };
     let (seal, sealed_at) = seal_with_run(context, seal, &run_after)?;
-    // After the receipt: if this process ends in between, the decision is made again from it.
-    context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
-    // From what is kept, a ledger that was lost is made again with the same digests.
-    if let Some(sealed_at) = sealed_at {
-        let detections =
-            context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
-        context.keep_sealed(&seal, sealed_at, &decided.retry, &detections);
-    }
+    let decision = match sealed_at {
+        // From what is kept, a ledger that was lost is made again with the same digests.
+        Some(sealed_at) => {
+            let detections =
+                context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
+            context.keep_sealed(&seal, sealed_at, &detections);
+            decided.retry
+        }
+        // The process that sealed it decided, too.
+        None => decision_of(context, &seal.attempt)?,
+    };
     let is_shown = |event: &&EventRow| {
         let shown = [EventKind::OutputLost, EventKind::ProcessesEnded, EventKind::EventFileSkipped];
-        shown.iter().any(|kind| kind.is(&event.kind))
+        shown.iter().any(|kind| kind.is(&event.kind)) || not_kept::is_of_this(event)
     };
     let notes = seal.events.iter().filter(is_shown).map(|event| event.message.clone()).collect();
     let mut row = seal.attempt;
     row.state = AttemptState::Sealed;
-    Ok(SealedAttempt { evidence: first_evidence(&row), row, decision: decided.retry, notes })
+    Ok(SealedAttempt { evidence: first_evidence(&row), row, decision, notes })
 }
 
 /// Seals, with the run as the ledger has it at that time. Without a time, another process sealed it before and keeps what it sealed.
@@ -289,9 +302,9 @@ fn ended_processes(row: &AttemptRow, end: &End) -> Option<EventRow> {
 struct RunAfter {
     state: RunState,
     ended_at: Option<Timestamp>,
-    /// This attempt, and what those before it took.
     last: AttemptRow,
-    before: AttemptTotals,
+    /// What all attempts took.
+    totals: AttemptTotals,
     /// The step that a resume continues from, as the log of checkpoints has it.
     committed: Option<Step>,
     /// The newest that the attempt's record has.
@@ -305,22 +318,21 @@ impl RunAfter {
         (checkpoints, closed): (&RungCheckpoints, &ClosedRecords),
         state: RunState,
     ) -> Result<Self, AppError> {
-        let of = (row.run_id, row.kind);
-        // Without this attempt, so that sealing twice counts it once.
-        let before = context.ledger_read(|ledger| ledger.totals_without(of, row.attempt_id))?;
+        let mut totals = earlier::totals_of_others(context, row)?;
+        totals.take(row);
         let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointChange::Committed);
         Ok(Self {
             state,
             ended_at: state.is_final().then(|| context.clock.now()),
             last: row.clone(),
-            before,
+            totals,
             committed: checkpoints.resume_step(),
             recorded: recorded.map(|frame| frame.step).max(),
         })
     }
 
     fn apply(&self, run: &mut RunRow) {
-        let Self { last, before, .. } = self;
+        let Self { last, totals, .. } = self;
         run.state = self.state;
         run.ended_at = self.ended_at;
         run.started_at = run.started_at.or(last.started_at);
@@ -329,13 +341,10 @@ impl RunAfter {
         // If the whole log was lost, the record still shows that something was committed: the next attempt must not
         // begin at step 0 silently.
         run.last_committed_step = self.committed.or(run.last_committed_step).or(self.recorded);
-        run.attempt_count = before.attempt_count.saturating_add(1);
-        run.wall_seconds = before.wall_seconds + last.wall_seconds.unwrap_or(0.0);
-        run.gpu_seconds = before.gpu_seconds + last.gpu_seconds.unwrap_or(0.0);
-        run.cost_usd = match (before.cost_usd, last.cost_usd) {
-            (Some(before), Some(last)) => Some(before + last),
-            (before, last) => before.or(last),
-        };
+        run.attempt_count = totals.attempt_count;
+        run.wall_seconds = totals.wall_seconds;
+        run.gpu_seconds = totals.gpu_seconds;
+        run.cost_usd = totals.cost_usd;
     }
 }
 
@@ -386,7 +395,8 @@ fn receipt(
         }
         End::Lost { .. } | End::NeverLaunched => {
             let last_sign = row.heartbeat_at.max(closed.heartbeat_at).max(closed.beside_at);
-            // What never started ended when its engine said so.
+            // The ledger may not know that it began, and what never started ended when its engine said so.
+            row.started_at = row.started_at.or_else(|| began_at(context, &row));
             row.ended_at = last_sign.or(row.started_at).or(row.ended_at);
             // Not measured: the time to the last sign of life, or of the shim beside it, is the least it took.
             let spans = row.started_at.zip(row.ended_at);
@@ -417,6 +427,12 @@ fn receipt(
     row.termination_evidence = redacted(context, &verdict.evidence);
     row.termination_secondary = redacted(context, &verdict.secondary);
     row
+}
+
+/// When the shim of an attempt began, by its folder.
+fn began_at(context: &Context, row: &AttemptRow) -> Option<Timestamp> {
+    let folder = context.home.layout.attempt(row.attempt_id);
+    ShimRecord::read(folder.folder()).ok().flatten().map(|shim| shim.started_at)
 }
 
 /// The row with what the attempt took of what it was given, and what it added to its run.

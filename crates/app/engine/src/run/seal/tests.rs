@@ -209,6 +209,23 @@ fn a_receipt_has_what_was_measured() {
     assert_eq!((row.ended_at, row.wall_seconds), (Some(at(130)), Some(30.0)));
 }
 
+/// Proves that an attempt whose exit was not recorded began when its shim did, where the ledger does not know it: its disk was full.
+#[test]
+fn a_start_that_only_the_shim_wrote_down_counts() {
+    let mut ended = EndedRun::new();
+    ended.row.started_at = None;
+    let machine = json!({ "host": "h", "machine_id": null, "boot_id": "b", "pid_namespace": "p" });
+    let shim = json!({
+        "version": 1, "shim": { "pid": 1, "start_ticks": 1 }, "machine": machine, "child": null,
+        "started_at": at(100), "main_ended_at": null,
+    });
+    std::fs::write(ended.files().shim_json(), shim.to_string()).unwrap();
+    let closed = ClosedRecords { beside_at: Some(at(130)), ..ClosedRecords::default() };
+    let lost = End::Lost { why: "gone".into(), rebooted: false };
+    let row = ended.receipt(&lost, &closed, &[]);
+    assert_eq!((row.started_at, row.wall_seconds), (Some(at(100)), Some(30.0)));
+}
+
 /// Proves that the last cause that is known has a fingerprint in the receipt.
 #[test]
 fn a_known_cause_has_a_fingerprint() {
@@ -597,7 +614,10 @@ fn an_end_is_evidence_as_it_was_observed() {
 
     let lost = of(&End::Lost { why: "rebooted".into(), rebooted: true }, &closed);
     assert_eq!((lost.shim_lost.as_deref(), lost.rebooted, lost.exit_code), (Some("rebooted"), true, None));
-    assert!(of(&End::NeverLaunched, &closed).shim_lost.is_some());
+    let never = || of(&End::NeverLaunched, &closed).shim_lost.unwrap();
+    assert!(never().starts_with("the supervisor ended before"));
+    std::fs::write(files.shim_lock(), "").unwrap();
+    assert!(never().starts_with("its shim ended before"));
     let recorded = End::of(Observation::Exited(Box::new(recorded())));
     assert!(matches!(recorded, Some(End::Recorded(_))));
     assert!(End::of(Observation::CannotTell { why: String::new(), is_lasting: false }).is_none());
@@ -747,8 +767,10 @@ fn sealing_again_answers_with_what_is_stored() {
     assert_eq!(kept.attempts().unwrap()[0].sealed_at, Some(at(300)));
     assert_eq!(ended.context.ledger_read(|ledger| ledger.differences(&kept)).unwrap(), Vec::<String>::new());
     assert!(!ended.context.keep_sealed_later(ended.run.run_id, row.attempt_id).unwrap(), "it stays as it is");
+    // As after a kill between the seal, which has the decision, and its copy.
+    ended.context.home.remove(&path).unwrap();
     let again = seal(&ended.context, &row.attempt_id).unwrap();
-    assert_eq!(again.decision, stored[0]);
+    assert_eq!((&again.decision, path.exists()), (&stored[0], true));
     let second = EndedRun::attempt(&ended.run, 2);
     ended.context.ledger_write(|ledger| ledger.insert_attempt(&second)).unwrap();
     assert_eq!(seal(&ended.context, &second.attempt_id).unwrap().decision.attempt_id, second.attempt_id);

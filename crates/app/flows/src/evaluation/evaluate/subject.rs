@@ -208,7 +208,7 @@ impl EvaluationRequest {
     /// [`ErrorKind::Usage`] and [`ErrorKind::NotFound`] naming what is missing.
     pub fn check(&self, context: &Context) -> Result<(), AppError> {
         let job = self.evaluator_job(context)?;
-        job.check_command()?;
+        job.check_command().map_err(|error| self.job.at_key(&["evaluate", "command"], error))?;
         let Some(request) = self.score_request(&context.read_context) else { return Ok(()) };
         check_scorer(&job, &request.command)?;
         score::check(&self.job.base, &request).map(drop)

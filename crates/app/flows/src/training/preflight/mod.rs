@@ -96,7 +96,7 @@ pub fn preflight(
     reporter: &dyn PreflightReporter,
 ) -> Result<PreflightReport, AppError> {
     let job = Job::read(&request.source, &context.redactor)?;
-    job.check_command()?;
+    job.check_own_command()?;
     let capture = trackway_engine::run::capture_surroundings(context, &job);
     let overfits = job.plan.preflight.as_ref().is_some_and(|section| section.overfit_batches.is_some());
     // What the launcher refuses is not rehearsed: the report says what that is.

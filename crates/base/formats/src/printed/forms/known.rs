@@ -10,7 +10,7 @@ use super::plan::{Numbers, Plan};
 use super::quiet::{self, Form};
 use crate::printed::bar::{self, Bar};
 use crate::printed::lexical::commas;
-use crate::printed::lexical::named::{Beside, Named};
+use crate::printed::lexical::named::{Beside, LineValues};
 use crate::printed::lexical::prefix;
 use crate::printed::tables::{Tables, Taken};
 use crate::printed::{REPEATING, lines, objects, python, read_logged, read_message, text};
@@ -27,18 +27,18 @@ const RUNS_MAX: usize = 8usize.pow(PROBES - 1);
 
 /// What one line says, as long as no table is open and the training has begun.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::printed) enum Reading {
-    Values(Named),
+pub(in crate::printed) enum LineContent {
+    Values(LineValues),
     Bar(Bar),
 }
 
-/// The place of a number in a reading.
+/// The place of a number in what a line says.
 enum Slot<'a> {
     Whole(&'a mut u64),
     Value(&'a mut f64),
 }
 
-/// A number of a reading.
+/// A number of it.
 struct Number {
     is_whole: bool,
     bits: u64,
@@ -47,7 +47,7 @@ struct Number {
 /// The forms, each at the place that its hash names.
 #[derive(Debug, Default)]
 pub(in crate::printed) struct KnownForms {
-    forms: Vec<(u64, Known)>,
+    forms: Vec<(u64, FormState)>,
     /// The number of names that are together.
     numbers: HashMap<Vec<String>, u32>,
     /// The last number.
@@ -56,9 +56,9 @@ pub(in crate::printed) struct KnownForms {
 
 /// What lines of one form say: all but the numbers is the same.
 #[derive(Debug, Clone)]
-pub(in crate::printed) struct Learnt {
+pub(in crate::printed) struct LearntForm {
     /// Of the line that was read last.
-    pub reading: Reading,
+    pub content: LineContent,
     /// Forms with the same names in the same order have the same number.
     pub number: Option<u32>,
     /// What it says is taken as it is.
@@ -69,54 +69,54 @@ pub(in crate::printed) struct Learnt {
 }
 
 #[derive(Debug, Clone, Default)]
-enum Known {
+enum FormState {
     /// One line had it. Most forms of free text do not come again.
     #[default]
     Once,
     /// It is read in full.
     InFull,
     /// Only its numbers are read.
-    Numbers(Box<Learnt>),
+    Numbers(Box<LearntForm>),
 }
 
 impl KnownForms {
     /// Of how many forms only the numbers are read.
     #[cfg(test)]
     pub fn count(&self) -> usize {
-        self.forms.iter().filter(|(_, known)| matches!(known, Known::Numbers(_))).count()
+        self.forms.iter().filter(|(_, known)| matches!(known, FormState::Numbers(_))).count()
     }
 
     /// What a line says; nothing if it has to be read in full. `is_row`: it is below a heading that says where the
     /// script is. It is lent: what is changed in it but for its numbers is changed for all lines of the form.
-    pub fn read(&mut self, form: Form, line: &[u8], is_row: bool) -> Option<&mut Learnt> {
+    pub fn read(&mut self, form: Form, line: &[u8], is_row: bool) -> Option<&mut LearntForm> {
         if self.forms.is_empty() {
-            self.forms.resize(FORMS_MAX, (0, Known::Once));
+            self.forms.resize(FORMS_MAX, (0, FormState::Once));
         }
         let (hash, known) = &mut self.forms[form.hash as usize % FORMS_MAX];
         if *hash != form.hash {
-            (*hash, *known) = (form.hash, Known::Once);
+            (*hash, *known) = (form.hash, FormState::Once);
             return None;
         }
-        if matches!(known, Known::Once) {
+        if matches!(known, FormState::Once) {
             *known = match learn(form, line, is_row) {
-                Some((mut reading, places)) => {
-                    let number = number_of(reading.values(), &mut self.numbers, &mut self.number);
-                    let is_plain = reading.is_plain_line();
+                Some((mut content, places)) => {
+                    let number = number_of(content.values(), &mut self.numbers, &mut self.number);
+                    let is_plain = content.is_plain_line();
                     let runs = quiet::runs_of(line);
-                    let plan = match &reading {
-                        Reading::Values(named) => is_plain && named.surplus == 0,
-                        Reading::Bar(_) => true,
+                    let plan = match &content {
+                        LineContent::Values(named) => is_plain && named.surplus == 0,
+                        LineContent::Bar(_) => true,
                     };
-                    let plan = plan.then(|| Plan::of(reading.numbers(), &places, line, &runs)).flatten();
-                    Known::Numbers(Box::new(Learnt { reading, number, is_plain, places, plan }))
+                    let plan = plan.then(|| Plan::of(content.numbers(), &places, line, &runs)).flatten();
+                    FormState::Numbers(Box::new(LearntForm { content, number, is_plain, places, plan }))
                 }
-                None => Known::InFull,
+                None => FormState::InFull,
             };
         }
-        let Known::Numbers(learnt) = known else { return None };
+        let FormState::Numbers(learnt) = known else { return None };
         let mut places = learnt.places.iter();
         let mut is_whole = true;
-        learnt.reading.each_number(&mut |number| {
+        learnt.content.each_number(&mut |number| {
             is_whole &= places.next().and_then(|place| place.take(line, number)).is_some();
         });
         is_whole.then_some(&mut **learnt)
@@ -124,13 +124,13 @@ impl KnownForms {
 
     /// How many lines of a form are read at once, what such a line says but for its numbers, and the number of its names.
     #[inline]
-    pub(super) fn planned(&mut self, hash: u64) -> Option<(&Plan, &mut Reading, u32)> {
+    pub(super) fn planned(&mut self, hash: u64) -> Option<(&Plan, &mut LineContent, u32)> {
         let (of, known) = self.forms.get_mut(hash as usize % FORMS_MAX)?;
-        let Known::Numbers(learnt) = known else { return None };
-        let Learnt { reading, number: Some(number), plan: Some(plan), .. } = &mut **learnt else {
+        let FormState::Numbers(learnt) = known else { return None };
+        let LearntForm { content, number: Some(number), plan: Some(plan), .. } = &mut **learnt else {
             return None;
         };
-        (*of == hash).then_some((&*plan, reading, *number))
+        (*of == hash).then_some((&*plan, content, *number))
     }
 }
 
@@ -151,7 +151,7 @@ fn number_of(
     Some(number).filter(|number| *number < u32::MAX)
 }
 
-impl Reading {
+impl LineContent {
     /// Reads a line in full.
     fn of(line: &[u8], is_row: bool) -> Option<Self> {
         let is_item = lines::indent_of_item(line).is_some();
@@ -193,6 +193,7 @@ impl Reading {
                 !named.values.is_empty()
                     && named.settings.is_empty()
                     && named.highest_step.is_none()
+                    && named.early_step.is_none()
                     && named.total_steps.is_none()
                     && !(form.has_long && has_epoch)
             }
@@ -238,7 +239,7 @@ impl Reading {
     #[inline]
     pub(super) fn numbers(&mut self) -> Numbers<'_> {
         match self {
-            Self::Values(Named { step, epoch, position, total, part_of_epoch, values, .. }) => Numbers {
+            Self::Values(LineValues { step, epoch, position, total, part_of_epoch, values, .. }) => Numbers {
                 wholes: [step.as_mut(), epoch.as_mut(), position.as_mut(), total.as_mut()],
                 part_of_epoch: part_of_epoch.as_mut(),
                 values,
@@ -285,18 +286,18 @@ impl Place {
 
 /// A copy. Inlined it takes three times as long: the compiler packs the fields in registers first.
 #[inline(never)]
-pub(in crate::printed) fn copy_of(named: &Named) -> Named {
+pub(in crate::printed) fn copy_of(named: &LineValues) -> LineValues {
     named.clone()
 }
 
 /// Reads a line in full, and again with other digits: what it says without its numbers, and where they are.
-fn learn(form: Form, line: &[u8], is_row: bool) -> Option<(Reading, Vec<Place>)> {
+fn learn(form: Form, line: &[u8], is_row: bool) -> Option<(LineContent, Vec<Place>)> {
     let runs = quiet::runs_of(line);
     if line.len() > LINE_BYTES_MAX || runs.len() > RUNS_MAX || may_be_too_large(line) {
         return None;
     }
-    let mut reading = Reading::of(line, is_row).filter(|reading| reading.is_plain(form))?;
-    let numbers = reading.take_numbers();
+    let mut content = LineContent::of(line, is_row).filter(|content| content.is_plain(form))?;
+    let numbers = content.take_numbers();
     let places: Vec<(Place, Option<u64>)> =
         places_in(line, &runs).into_iter().map(|place| (place, place.bits_in(line))).collect();
     let places_of = |number: &Number| -> Vec<Place> {
@@ -307,9 +308,9 @@ fn learn(form: Form, line: &[u8], is_row: bool) -> Option<(Reading, Vec<Place>)>
     let mut found: Vec<Vec<Place>> = numbers.iter().map(places_of).collect();
     for probe in 0..PROBES {
         let line = with_other_digits(line, &runs, probe);
-        let mut other = Reading::of(&line, is_row).filter(|other| other.is_plain(form))?;
+        let mut other = LineContent::of(&line, is_row).filter(|other| other.is_plain(form))?;
         let numbers = other.take_numbers();
-        if other != reading {
+        if other != content {
             return None;
         }
         for (places, number) in found.iter_mut().zip(numbers) {
@@ -317,7 +318,7 @@ fn learn(form: Form, line: &[u8], is_row: bool) -> Option<(Reading, Vec<Place>)>
         }
     }
     let first: Option<Vec<Place>> = found.iter().map(|places| places.first().copied()).collect();
-    Some((reading, first?))
+    Some((content, first?))
 }
 
 /// A JSON number that is too large makes its line no JSON.

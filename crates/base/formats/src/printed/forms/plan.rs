@@ -63,15 +63,9 @@ impl Plan {
         has_all.then_some(Self { wholes, part_of_epoch, values: read })
     }
 
-    /// Reads where a line is into what its form says, and its values behind `values`. `None`: it has to be read by itself.
-    pub fn read(
-        &self,
-        line: &[u8],
-        runs: &[u64; RUNS_MAX],
-        numbers: Numbers<'_>,
-        values: &mut Vec<f64>,
-    ) -> Option<()> {
-        let Numbers { wholes, part_of_epoch, .. } = numbers;
+    /// Reads the numbers of a line into what its form says. `None`: it has to be read by itself.
+    pub fn read(&self, line: &[u8], runs: &[u64; RUNS_MAX], numbers: Numbers<'_>) -> Option<()> {
+        let Numbers { wholes, part_of_epoch, values } = numbers;
         for (how, whole) in self.wholes.iter().zip(wholes) {
             if let Some((how, whole)) = how.as_ref().zip(whole) {
                 *whole = how.whole_in(line, runs)?;
@@ -80,8 +74,8 @@ impl Plan {
         if let Some((how, part)) = self.part_of_epoch.zip(part_of_epoch) {
             *part = how.value_in(line, runs)?;
         }
-        for how in &self.values {
-            values.push(how.value_in(line, runs)?);
+        for (how, (_, value)) in self.values.iter().zip(values) {
+            *value = how.value_in(line, runs)?;
         }
         Some(())
     }

@@ -71,7 +71,7 @@ pub(super) fn form_of(line: &[u8]) -> Option<Form> {
     same.copy_from_slice(line);
     let (mut in_word, mut has_number, mut has_long, mut at) = (false, false, false, 0);
     while let Some(begin) = next_digit(line, at) {
-        in_word = goes_on_as_word(&line[at..begin], in_word);
+        in_word = continues_word(&line[at..begin], in_word);
         let digits = digits_at(line, begin);
         at = begin + digits.len();
         if in_word {
@@ -177,7 +177,7 @@ fn spread(hash: u64, eight: u64) -> u64 {
 pub(super) fn runs_of(line: &[u8]) -> Vec<(usize, usize)> {
     let (mut runs, mut in_word, mut at) = (Vec::new(), false, 0);
     while let Some(begin) = next_digit(line, at) {
-        in_word = goes_on_as_word(&line[at..begin], in_word);
+        in_word = continues_word(&line[at..begin], in_word);
         at = begin + digits_at(line, begin).len();
         if !in_word {
             runs.push((begin, at));
@@ -187,7 +187,7 @@ pub(super) fn runs_of(line: &[u8]) -> Vec<(usize, usize)> {
 }
 
 /// Whether digits behind this text are those of a word; `in_word`: it begins in one.
-fn goes_on_as_word(text: &[u8], in_word: bool) -> bool {
+fn continues_word(text: &[u8], in_word: bool) -> bool {
     for byte in text.iter().rev() {
         match IN_WORDS[*byte as usize] {
             InWord::Begins => return true,

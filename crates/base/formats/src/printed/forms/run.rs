@@ -1,12 +1,13 @@
 //! Lines of known forms, many at once: of each only its numbers are read, straight from what was printed, and what else a line does to
 //! what is known is done once for all of a form. Everything is as if each line had been read by itself.
 
-use super::known;
+use super::known::LineContent;
 use super::last::Pattern;
 use super::plan::RUNS_MAX;
 use super::quiet::{Class, WORD_BYTES};
+use crate::printed::pretty;
 use crate::printed::steps::Further;
-use crate::printed::{Printed, PrintedFound, PrintedRun, Reading};
+use crate::printed::{Printed, PrintedFound, PrintedMetrics, PrintedRun, ReaderState};
 
 /// So many steps are collected before they are given out.
 const STEPS_MAX: usize = 4096;
@@ -70,7 +71,7 @@ pub(in crate::printed) struct Collected {
 }
 
 impl Collected {
-    /// Makes room for values with these names.
+    /// From now on values have these names.
     fn begin(&mut self, number: u32, values: &[(String, f64)], found: &mut dyn FnMut(PrintedFound<'_>)) {
         if self.number == number {
             return;
@@ -81,14 +82,26 @@ impl Collected {
         self.names.extend(values.iter().map(|(name, _)| name.clone()));
     }
 
-    /// A line was read whose values are those behind the first `before`; without a step they do not count.
-    fn end_line(&mut self, step: Option<u64>, before: usize, found: &mut dyn FnMut(PrintedFound<'_>)) {
-        match step {
-            Some(step) => self.steps.push(step),
-            None => self.values.truncate(before),
-        }
+    #[inline]
+    fn push(&mut self, step: u64, values: &[(String, f64)], found: &mut dyn FnMut(PrintedFound<'_>)) {
+        self.steps.push(step);
+        self.values.extend(values.iter().map(|(_, value)| *value));
         if self.steps.len() >= STEPS_MAX {
             self.give_out(found);
+        }
+    }
+
+    /// Takes the values of a drawing. Those whose names have no number are given out by themselves, behind the others.
+    fn take(&mut self, drawn: &PrintedMetrics, found: &mut dyn FnMut(PrintedFound<'_>)) {
+        match (drawn.names, u64::try_from(drawn.step)) {
+            (Some(number), Ok(step)) => {
+                self.begin(number, &drawn.values, found);
+                self.push(step, &drawn.values, found);
+            }
+            _ => {
+                self.give_out(found);
+                found(PrintedFound::One(drawn));
+            }
         }
     }
 
@@ -119,7 +132,7 @@ pub(in crate::printed) struct Passed {
     pub newlines: u64,
 }
 
-impl Reading {
+impl ReaderState {
     /// Reads the whole lines at the beginning of what was printed as far as they have known forms. Nothing may be open that a line may
     /// belong to, but for what is indented below the last one.
     pub fn read_on(
@@ -151,12 +164,13 @@ impl Reading {
         found: &mut dyn FnMut(PrintedFound<'_>),
     ) -> bool {
         let (at, line) = (output as usize, &rest[..end]);
-        let Some((pattern, form)) = self.forms.alike(line) else { return false };
-        let is_below = self.continued[at].is_some_and(|indent| pattern.indent > indent);
-        if is_below || pattern.heads_best || pattern.numbers.len() > RUNS_MAX {
+        if pretty::may_begin(line) {
             return false;
         }
-        if !read_runs(pattern, rest, runs) {
+        let Some((pattern, form)) = self.forms.alike(line) else { return false };
+        let is_below = self.continued[at].is_some_and(|indent| pattern.indent > indent);
+        let is_other = is_below || pattern.heads_best || pattern.numbers.len() > RUNS_MAX;
+        if is_other || !read_runs(pattern, rest, runs) {
             return false;
         }
         let indent = pattern.indent;
@@ -166,47 +180,33 @@ impl Reading {
             return true;
         }
         let known = self.known.planned(form.hash).filter(|_| self.steps.has_begun());
-        let Some((plan, reading, number)) = known else { return false };
-        let further = match *last {
-            Some((hash, further)) if hash == form.hash => further,
-            _ => {
-                let evaluated = &self.evaluated[at];
-                let (further, values) = match reading {
-                    known::Reading::Values(named) => {
-                        let is_clear = named.has_place() || !evaluated.may_name();
-                        (self.steps.further(named).filter(|_| is_clear), &named.values)
-                    }
-                    known::Reading::Bar(bar) => {
-                        let moves_on = evaluated.heading.is_none() && self.steps.may_move_on(bar, number);
-                        (moves_on.then_some(Further::Drawings), &bar.values)
-                    }
-                };
-                let Some(further) = further else { return false };
-                self.collected.begin(number, values, found);
-                further
-            }
-        };
-        let before = self.collected.values.len();
-        let read = plan.read(line, runs, reading.numbers(), &mut self.collected.values);
-        let steps = &mut self.steps;
-        let values = &mut self.collected.values;
-        let step = read.and_then(|()| match reading {
-            known::Reading::Values(named) => steps.further_step(further, named).map(Some),
-            known::Reading::Bar(bar) => steps.move_on(bar, &mut values[before..]),
-        });
-        let Some(step) = step else {
-            values.truncate(before);
+        let Some((plan, content, number)) = known else { return false };
+        if plan.read(line, runs, content.numbers()).is_none() {
             return false;
-        };
-        self.continued[at] = None;
-        if let known::Reading::Values(named) = reading {
-            if *last != Some((form.hash, further)) {
-                self.evaluated[at].see(named);
-            }
-            self.continued[at] = Some(indent).filter(|_| named.may_be_continued);
         }
-        *last = Some((form.hash, further));
-        self.collected.end_line(step, before, found);
+        let (evaluated, collected) = (&mut self.evaluated[at], &mut self.collected);
+        match content {
+            LineContent::Values(named) => {
+                let known = last.filter(|(hash, _)| *hash == form.hash).map(|(_, further)| further);
+                let is_clear = || named.has_place() || !evaluated.may_name();
+                let further = known.or_else(|| self.steps.further(named).filter(|_| is_clear()));
+                let step = further.and_then(|further| self.steps.further_step(further, named));
+                let Some((further, step)) = further.zip(step) else { return false };
+                if known.is_none() {
+                    evaluated.see(named);
+                    collected.begin(number, &named.values, found);
+                    *last = Some((form.hash, further));
+                }
+                collected.push(step, &named.values, found);
+                self.continued[at] = Some(indent).filter(|_| named.may_be_continued);
+            }
+            LineContent::Bar(bar) => {
+                let purpose = self.steps.purpose_below(evaluated.heading, bar);
+                self.steps.bar(bar, purpose, Some(number), &mut |drawn| collected.take(drawn, found));
+                self.continued[at] = None;
+                *last = None;
+            }
+        }
         true
     }
 }

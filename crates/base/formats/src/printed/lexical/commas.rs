@@ -7,7 +7,9 @@
 use std::borrow::Cow;
 
 use super::names::{self, Meaning};
-use super::tokens::{Decimals, Token, end_of_commas, is_zero, number_of, share_of, tokens_of};
+use super::tokens::{
+    Decimals, Token, end_of_commas, end_of_groups, is_group_sign, is_zero, number_of, share_of, tokens_of,
+};
 
 /// What a comma between digits means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,22 +83,22 @@ pub(in crate::printed) fn depends_on_others(line: &str) -> bool {
     shown(&tokens) == (false, false) && tokens.iter().any(is_open)
 }
 
-/// How many values of measures a line has whose comma nothing in it explains: `loss 1,234`. A count has its total
-/// behind it: `9,834/10,000`.
+/// How many values of measures a line has whose comma nothing in it explains: `loss 1,234`, `loss 1.234,5`. A count has
+/// its total behind it: `9,834/10,000`.
 pub(in crate::printed) fn unclear_values(line: &str) -> u64 {
     if !has_comma_between_digits(line) {
         return 0;
     }
     let small = line.to_lowercase();
     let tokens = tokens_of(&small);
-    if shown(&tokens) != (false, false) {
-        return 0;
-    }
+    let mut read = tokens.clone();
+    resolve(&mut read, None);
     let is_unclear = |at: &usize| {
-        let is_open = matches!(tokens[*at], Token::Grouped(text) if shape_of(text) == Shape::Either);
+        let is_open = matches!(tokens[*at], Token::Grouped(text) if shape_of(text) != Shape::List);
+        let is_read = matches!(read[*at], Token::Number { decimals, .. } if decimals != Decimals::Unclear);
         let is_measure =
             name_before(&tokens, *at).is_some_and(|name| names::meaning_of(name) == Meaning::Measure);
-        is_open && is_measure && tokens.get(at + 1) != Some(&Token::Other('/'))
+        is_open && !is_read && is_measure && tokens.get(at + 1) != Some(&Token::Other('/'))
     };
     (0..tokens.len()).filter(is_unclear).count() as u64
 }
@@ -119,12 +121,17 @@ fn name_before<'l>(tokens: &[Token<'l>], at: usize) -> Option<&'l str> {
     }
 }
 
-/// A text that is a number with a decimal comma for sure, such as `0,35`, with a point; any other as it is.
+/// A text that is a number with a decimal comma or groups of digits for sure, such as `0,35`, `1,234.5` and `1'234.5`, with
+/// a point and without groups; any other as it is.
 pub(in crate::printed) fn pointed(text: &str) -> Cow<'_, str> {
     let digits = text.trim_start_matches(['+', '-']);
-    match end_of_commas(digits) == Some(digits.len()) && shape_of(digits) == Shape::Decimal {
-        true => Cow::Owned(with_point(text)),
-        false => Cow::Borrowed(text),
+    if end_of_groups(digits) == Some(digits.len()) {
+        return Cow::Owned(without_groups(text));
+    }
+    match end_of_commas(digits).filter(|end| *end == digits.len()).map(|_| shape_of(digits)) {
+        Some(Shape::Decimal) => Cow::Owned(with_point(text)),
+        Some(Shape::Thousands) => Cow::Owned(without_commas(text)),
+        _ => Cow::Borrowed(text),
     }
 }
 
@@ -143,7 +150,7 @@ fn shown(tokens: &[Token<'_>]) -> (bool, bool) {
 /// the value of a measure.
 fn is_decimal(tokens: &[Token<'_>], at: usize) -> bool {
     let Token::Grouped(text) = tokens[at] else { return false };
-    if shape_of(text) != Shape::Decimal || text.contains('.') {
+    if shape_of(text) != Shape::Decimal || text.contains(['.', ' ']) {
         return false;
     }
     let is_share = text.ends_with('%') || tokens.get(at + 1) == Some(&Token::Other('%'));
@@ -156,6 +163,20 @@ fn is_decimal(tokens: &[Token<'_>], at: usize) -> bool {
 fn number(text: &str, comma: Option<Comma>, shows_decimal: bool) -> Token<'_> {
     let text = text.trim_end_matches('.');
     let unread = Token::Other('0');
+    if text.contains(is_group_sign) {
+        let digits = without_groups(text);
+        let decimals = match digits.contains('.') {
+            true if text.contains(',') => Decimals::Comma,
+            true => Decimals::Point,
+            false => Decimals::None,
+        };
+        return number_of(&digits).map_or(unread, |value| Token::Number {
+            value,
+            whole: digits.parse().ok(),
+            share: share_of(&digits),
+            decimals,
+        });
+    }
     let grouped = |decimals| {
         let digits = without_commas(text);
         number_of(&digits).map_or(unread, |value| Token::Number {
@@ -191,12 +212,18 @@ fn without_commas(text: &str) -> String {
     text.chars().filter(|letter| *letter != ',').collect()
 }
 
-/// `1.234,5` as `1234.5`.
+/// `1.234,5` and `1 234,5` as `1234.5`.
 fn with_point(text: &str) -> String {
     text.chars()
-        .filter(|letter| *letter != '.')
+        .filter(|letter| !matches!(letter, '.' | ' '))
         .map(|letter| if letter == ',' { '.' } else { letter })
         .collect()
+}
+
+/// `1'234.5` and `1'234,5` as `1234.5`.
+fn without_groups(text: &str) -> String {
+    let text: String = text.chars().filter(|letter| !is_group_sign(*letter)).collect();
+    text.replace(',', ".")
 }
 
 fn shape_of(text: &str) -> Shape {

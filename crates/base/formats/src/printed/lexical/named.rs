@@ -1,3 +1,5 @@
+use trackway_core::MetricStep;
+
 use super::commas::Comma;
 use super::names::{self, Meaning};
 use super::part_name::PartName;
@@ -5,8 +7,10 @@ use super::tokens::Token;
 
 /// What a line names.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::printed) struct Named {
+pub(in crate::printed) struct LineValues {
     pub step: Option<u64>,
+    /// The step or the epoch, if it is below 0: of values from before the training.
+    pub early_step: Option<MetricStep>,
     /// The step is of the whole training, by its name.
     pub counts_training: bool,
     /// The step is a round that is done, counted from 0: after round 0 one is.
@@ -68,7 +72,7 @@ pub(in crate::printed) enum Beside {
     Means { done: u64, total: u64, values: Vec<(usize, f64)> },
 }
 
-impl Named {
+impl LineValues {
     pub fn take_step(&mut self, whole: Option<u64>, of: Option<u64>) {
         match of {
             Some(of) if self.position.is_none() => (self.position, self.total) = (whole, Some(of)),
@@ -90,7 +94,7 @@ impl Named {
         self.surplus += said.surplus;
         self.epoch = self.epoch.or(said.epoch);
         self.part_of_epoch = self.part_of_epoch.or(said.part_of_epoch);
-        if self.step.is_some() || !said.has_place() {
+        if self.step.is_some() || self.early_step.is_some() || !said.has_place() {
             return self;
         }
         let Self { values, settings, surplus, epoch, part_of_epoch, .. } = self;
@@ -263,7 +267,18 @@ impl Named {
     /// Whether it says where the script is.
     pub fn has_place(&self) -> bool {
         let has_step = self.step.is_some() || self.position.is_some();
-        has_step || self.epoch.is_some() || self.part_of_epoch.is_some()
+        has_step || self.epoch.is_some() || self.part_of_epoch.is_some() || self.is_early()
+    }
+
+    /// Whether it is at a step below 0. Beside settings such a number is one of them: `{'lr': 0.1, 'epoch': -1}`.
+    pub fn is_early(&self) -> bool {
+        let is_heading_or_measured = || self.values.is_empty() || self.meaning() == Some(Meaning::Measure);
+        self.early_step.is_some() && is_heading_or_measured()
+    }
+
+    /// Leaves a step below 0 out of a line without values unless it is a heading: `epoch: -1` is a setting.
+    pub fn check_early(&mut self, is_heading: bool) {
+        self.early_step = self.early_step.filter(|_| is_heading);
     }
 
     /// Makes settings of all values, which are at no place of the training then.

@@ -104,11 +104,11 @@ const STEPS_OF_TRAINING: [&str; 8] = [
     "num_timesteps", "num_updates",
 ];
 /// Sorted. Values of these names say where, when or by whom a line was printed, how far the program is, or what it reads.
-static NO_METRICS: Words<35> = Words::new([
+static NO_METRICS: Words<34> = Words::new([
     "batch", "data", "device", "episodes", "epoch", "eta", "fold", "gpu", "host", "images", "img_size",
-    "job_id", "jobid", "jobs", "line", "local_rank", "micro_step", "node", "percent", "percentile", "pid",
-    "port", "progress", "rank", "run", "seed", "session", "size", "step", "thread", "trial", "v_num",
-    "version", "worker", "world_size",
+    "jobid", "jobs", "line", "local_rank", "micro_step", "node", "percent", "percentile", "pid", "port",
+    "progress", "rank", "run", "seed", "session", "size", "step", "thread", "trial", "v_num", "version",
+    "worker", "world_size",
 ]);
 /// Sorted. Numbers in objects that say when they were logged and on what.
 static OF_LOGGING: Words<6> =
@@ -261,14 +261,21 @@ pub(in crate::printed) fn is_setting(name: &str) -> bool {
 pub(in crate::printed) fn may_be_metric(name: &str) -> bool {
     let last = name.rsplit(['_', '/']).next().unwrap_or(name);
     let is_count = COUNTS.contains(&last) && meaning_of(name) != Meaning::Measure;
-    !NO_METRICS.has(name) && !is_count && !name.ends_with(".py")
+    !NO_METRICS.has(name) && !is_count && !name.ends_with(".py") && !identifies(name)
+}
+
+/// Whether values of this name distinguish things from one another: `id`, `run_id`. Beside a measure or a part of the data the
+/// word may say which distribution the data are of: `acc_id`.
+pub(in crate::printed) fn identifies(name: &str) -> bool {
+    let of = |whose: &str| part_of_data(whose).is_none() && meaning_of(whose) == Meaning::Any;
+    matches!(name, "id" | "idx" | "index") || name.strip_suffix("_id").is_some_and(of)
 }
 
 /// Whether a number in an object may be a metric. Objects were printed to be read: only what says when and on what they
 /// were logged is left out.
 pub(in crate::printed) fn may_be_field(name: &str) -> bool {
     let is_of_logger = OF_LOGGERS.has(name.strip_prefix("record/").unwrap_or(name));
-    name != LIGHTNING_VERSION && !OF_LOGGING.has(name) && !is_of_logger
+    name != LIGHTNING_VERSION && !OF_LOGGING.has(name) && !is_of_logger && !identifies(name)
 }
 
 /// Whether the heading of the first cells of a table says what its rows are: `model`.

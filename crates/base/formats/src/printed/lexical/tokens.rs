@@ -25,7 +25,7 @@ pub(in crate::printed) enum Token<'a> {
         share: Option<f64>,
         decimals: Decimals,
     },
-    /// A number with commas between its digits; [`super::commas`] reads it.
+    /// A number with commas or groups of digits; [`super::commas`] reads it.
     Grouped(&'a str),
     /// Any other character, or something that is neither a word nor a plain number: `12.3s`, a clock, a date, a place in
     /// a source file.
@@ -143,29 +143,65 @@ fn end_of_numbered_word(text: &str) -> Option<usize> {
 /// The end of a number with commas between its digits, with all that is written at it; nothing if it has none.
 pub(super) fn end_of_commas(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
-    let digits_from = |at: usize| {
-        bytes.get(at..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count())
-    };
+    let digits_from = |at: usize| digits_from(bytes, at);
     let has_comma = |end: usize| bytes.get(end) == Some(&b',') && digits_from(end + 1) > 0;
     let first = digits_from(0);
     let mut end = first;
-    // `1.234,5`
-    while first > 0 && first <= 3 && bytes.get(end) == Some(&b'.') && digits_from(end + 1) == 3 {
+    // `1.234,5`, `1 234,5`
+    let sign = bytes.get(first).copied().filter(|sign| (1..=3).contains(&first) && b". ".contains(sign));
+    while sign.is_some() && bytes.get(end).copied() == sign && digits_from(end + 1) == 3 {
         end += 4;
     }
-    let has_points = end > first;
-    if first == 0 || !has_comma(end) || (has_points && is_zero(&text[..first])) {
+    let has_groups = end > first;
+    if first == 0 || !has_comma(end) || (has_groups && is_zero(&text[..first])) {
         return None;
     }
+    let behind_groups = end;
     while has_comma(end) {
         end += 1 + digits_from(end + 1);
     }
-    // `0.123,0.456` are two numbers.
-    if has_points && bytes.get(end) == Some(&b'.') && digits_from(end + 1) > 0 {
+    // `0.123,0.456` are two numbers, and `3 100,200` are several.
+    let is_list = has_groups && bytes.get(end) == Some(&b'.') && digits_from(end + 1) > 0;
+    let has_decimals = digits_from(behind_groups + 1) == end - behind_groups - 1 && end - behind_groups != 4;
+    if is_list || (has_groups && sign == Some(b' ') && !has_decimals) {
         return None;
     }
-    let belongs = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '+' | '-' | '%');
-    Some(end + text[end..].find(|letter| !belongs(letter)).unwrap_or(text.len() - end))
+    Some(end + length_of_number(&text[end..]))
+}
+
+/// The end of a number whose digits are in groups of three between signs that are nothing else, `1'234.5`, `1_234`,
+/// with all that is written at it; nothing for any other.
+pub(super) fn end_of_groups(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let first = digits_from(bytes, 0);
+    let sign = bytes.get(first).filter(|sign| matches!(sign, b'\'' | b'_' | 0xc2 | 0xe2))?;
+    let sign = text[first..].chars().next().filter(|letter| sign.is_ascii() || is_group_sign(*letter))?;
+    let mut end = first;
+    while text[end..].starts_with(sign) && digits_from(bytes, end + sign.len_utf8()) == 3 {
+        end += sign.len_utf8() + 3;
+    }
+    // `16_123_h1` is a name.
+    let continues = text[end..].starts_with(is_group_sign);
+    if end == first || first > 3 || is_zero(&text[..first]) || continues {
+        return None;
+    }
+    if bytes.get(end) == Some(&b',') && digits_from(bytes, end + 1) > 0 {
+        end += 1;
+    }
+    Some(end + length_of_number(&text[end..]))
+}
+
+/// Whether a sign between digits groups them by thousands and is nothing else.
+pub(super) fn is_group_sign(sign: char) -> bool {
+    matches!(sign, '\'' | '’' | '_' | '\u{a0}' | '\u{2009}' | '\u{202f}')
+}
+
+fn digits_from(bytes: &[u8], at: usize) -> usize {
+    bytes.get(at..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count())
+}
+
+fn length_of_number(text: &str) -> usize {
+    end_of(text, belongs_to_number)
 }
 
 pub(super) fn is_zero(digits: &str) -> bool {
@@ -326,17 +362,25 @@ fn belongs_to_number(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '.' | '+' | '-' | '%')
 }
 
-/// The end of a number with commas between its digits, if one begins here. Numbers at the beginning of brackets are
-/// listed there, `[1,2000]`, unless a name is before them: `loss (0,47)`.
+/// The end of a number with groups of digits or commas between them, if one begins here. Numbers at the beginning of
+/// brackets are listed there, `[1,2000]`, unless a name is before them: `loss (0,47)`.
 fn end_of_grouped(text: &str, tokens: &[Token<'_>]) -> Option<usize> {
     let sign = usize::from(text.starts_with(['+', '-']));
+    if let Some(end) = end_of_groups(&text[sign..]) {
+        return Some(sign + end);
+    }
     let may_be = match tokens {
         [.., Token::Word(_), Token::Other('(')] => true,
         [.., Token::Other('[' | '(')] => false,
         _ => true,
     };
     let end = Some(text).filter(|_| may_be).and_then(|text| end_of_commas(&text[sign..]))?;
-    Some(sign + end)
+    // `epoch 1 234,5` are two numbers.
+    let may_have_blank = || {
+        matches!(tokens, [.., Token::Word(word)] | [.., Token::Word(word), Token::Other(':' | '=')]
+            if names::meaning_of(word) == names::Meaning::Measure)
+    };
+    (!text[..sign + end].contains(' ') || may_have_blank()).then_some(sign + end)
 }
 
 /// A step in thousands behind its name: `step:1K`, `step 1.2k`.
@@ -377,8 +421,9 @@ pub(super) fn clock_at(text: &str) -> Option<usize> {
     if matches!(bytes.get(end), Some(b'.' | b',')) && fraction > 0 {
         end += 1 + fraction;
     }
-    let goes_on = text[end..].chars().next().is_some_and(|letter| letter.is_alphanumeric() || letter == '%');
-    (!goes_on).then_some(end)
+    let continues =
+        text[end..].chars().next().is_some_and(|letter| letter.is_alphanumeric() || letter == '%');
+    (!continues).then_some(end)
 }
 
 /// `08/21` right before a clock, at the beginning of a line or of a bracket, is a date and not a place in an epoch.

@@ -249,11 +249,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                  INFO:tensorflow:{'Loss/classification_loss': 0.5,\n\
                  \x20'Loss/total_loss': 1.25,\n\
                  \x20'learning_rate': 0.0625}\n",
-        metrics: &[
-            "100: loss/classification_loss=0.5",
-            "100: loss/total_loss=1.25",
-            "100: learning_rate=0.0625",
-        ],
+        metrics: &["100: Loss/classification_loss=0.5 Loss/total_loss=1.25 learning_rate=0.0625"],
         settings: NONE,
     },
     Program {

@@ -1,10 +1,10 @@
 //! Boxes of names and values: `| ep_rew_mean | 22.7 |` of Stable-Baselines, between bars, drawn bars or blanks.
 
-use super::super::columns::{Column, NAME_WORDS_MAX};
 use super::super::lexical::names;
 use super::super::lexical::part_name::PartName;
 use super::super::lexical::tokens::number_of;
 use super::super::{NAME_BYTES_MAX, VALUES_MAX};
+use super::columns::{Column, NAME_WORDS_MAX};
 
 /// The rows of a box that name its step, the best first.
 const STEP_ROWS: [&str; 15] = [

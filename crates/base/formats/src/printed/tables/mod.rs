@@ -2,44 +2,42 @@
 //! (Stable-Baselines).
 
 mod boxes;
+mod cells;
+pub(super) mod columns;
+mod headings;
 mod named_rows;
 mod parts;
+mod results;
 
 use std::borrow::Cow;
 
 use boxes::{
     Boxed, heads_settings, is_rule_of_box, is_rule_of_plain, row_of_box, row_of_plain, row_of_spaced,
 };
-pub(super) use named_rows::may_head_named_rows;
-use named_rows::{NamedRows, Row, is_average_precision, is_row_of_measure};
+use cells::{
+    COLUMNS_MAX, EPOCH_COLUMNS, STEP_COLUMNS, Separator, cells_of, cells_with_lists, columns_of,
+    has_value_behind_name, is_drawn_rule, is_rule, list_of, number_equal, separator_of, with_plain_bars,
+};
+use headings::is_average_precision;
+pub(super) use headings::may_head_named_rows;
+use named_rows::{NamedRows, Row, is_row_of_measure};
 pub(super) use parts::ends_with_part;
 use parts::{parts_in, row_of_parts};
+use results::{heads_list_of_results, is_of_classes, is_row_of_anything, results_of_line, row_of_results};
 
-use super::columns::{Column, with_signs_at_numbers, with_units_at_names};
 use super::lexical::commas;
-use super::lexical::named::Named;
+use super::lexical::named::LineValues;
 use super::lexical::names::{self, Meaning};
 use super::lexical::part_name::PartName;
 use super::lexical::tokens::number_of;
-use super::{NAME_BYTES_MAX, VALUES_MAX};
+use columns::{Column, with_signs_at_numbers, with_units_at_names};
 
-/// Columns with these names are the step of a row; the first of them that a table has counts.
-const STEP_COLUMNS: [&str; 14] = [
-    "#", "step", "global_step", "iteration", "iter", "round", "it", "counter", "num_updates",
-    "total_train_updates", "updates", "num_timesteps", "total_timesteps", "gen",
-];
 /// So many columns of statistics has the table of an evolution, as DEAP prints it: `gen  nevals  avg  std  min  max`.
 const STATISTICS_MIN: usize = 2;
-const EPOCH_COLUMNS: [&str; 2] = ["epoch", "e"];
 /// A heading is not longer.
 const HEADING_BYTES_MAX: usize = 400;
 /// `mAP50-95` has digits; a line with more is a row.
 const HEADING_DIGITS_MAX: usize = 12;
-const COLUMNS_MAX: usize = 32;
-/// So many columns has a heading at least that has one blank between two of them.
-const SINGLE_BLANKS_MIN: usize = 3;
-/// Bars that are drawn between the cells of a row.
-const DRAWN_BARS: [char; 3] = ['│', '┃', '║'];
 /// What YOLO's mean over several overlaps ends with.
 pub(super) const YOLO_OVERLAPS: &str = "@.5:.95";
 /// So many cells before the numbers of a row may be words.
@@ -83,14 +81,6 @@ pub(super) struct Tables {
     unread: u64,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Separator {
-    #[default]
-    Blanks,
-    Comma,
-    Bar,
-}
-
 /// What a line is for the tables.
 #[derive(Debug, PartialEq)]
 pub(super) enum Taken {
@@ -99,7 +89,7 @@ pub(super) enum Taken {
     /// A heading, a rule, a row of a box, or a row without values.
     Part,
     /// A row with values.
-    Values(Box<Named>),
+    Values(Box<LineValues>),
 }
 
 impl Tables {
@@ -145,7 +135,7 @@ impl Tables {
     }
 
     /// The values of a measure for each part of the data, `accuracy  |  0.75  |  0.5`, below a heading that has them.
-    pub fn take_row_of_parts(&mut self, message: &str) -> Option<Named> {
+    pub fn take_row_of_parts(&mut self, message: &str) -> Option<LineValues> {
         let message = with_plain_bars(message);
         let message = &*with_signs_at_numbers(&message);
         if self.parts.is_empty()
@@ -163,7 +153,7 @@ impl Tables {
     }
 
     /// The box that has ended before this line, if one has.
-    pub fn ended_box(&mut self, line: &str) -> Option<Named> {
+    pub fn ended_box(&mut self, line: &str) -> Option<LineValues> {
         let boxed = self.boxed.as_ref()?;
         let is_row = match boxed.is_plain {
             true => row_of_plain(line).is_some(),
@@ -177,10 +167,10 @@ impl Tables {
     }
 
     /// The box that the output ended in.
-    pub fn finish(&mut self) -> Option<Named> {
+    pub fn finish(&mut self) -> Option<LineValues> {
         let boxed = self.boxed.take()?;
         let step = boxed.step.map(|(_, step)| step);
-        let mut named = Named { step, values: boxed.values, ..Named::default() };
+        let mut named = LineValues { step, values: boxed.values, ..LineValues::default() };
         let has_unknown_step = boxed.is_plain || boxed.is_drawn || boxed.title.is_some();
         let is_measured = step.is_some() || (has_unknown_step && named.meaning() == Some(Meaning::Measure));
         named.take_titled(boxed.title);
@@ -201,23 +191,7 @@ impl Tables {
         if self.boxed.is_none() && self.heads_named_rows(line) {
             return Taken::Part;
         }
-        if let Some((name, value)) = row_of_box(line)
-            && (self.boxed.is_some()
-                || value.is_empty()
-                || is_below_rule
-                || self.is_row_of_drawn(is_drawn, name))
-        {
-            let title = self.title.take();
-            self.boxed.get_or_insert(Boxed { is_drawn, title, ..Boxed::default() }).take(name, value);
-            return Taken::Part;
-        }
-        if is_drawn && self.columns.is_empty() && self.take_spaced(line) {
-            return Taken::Part;
-        }
-        if self.boxed.as_ref().map_or(is_below_columns, |boxed| boxed.is_plain)
-            && let Some((name, value)) = row_of_plain(line)
-        {
-            self.boxed.get_or_insert(Boxed { is_plain: true, ..Boxed::default() }).take(&name, value);
+        if self.take_boxed(line, is_drawn, is_below_rule, is_below_columns) {
             return Taken::Part;
         }
         if !self.upper.is_empty() && (is_rule(line) || self.lower_heading(line)) {
@@ -226,7 +200,7 @@ impl Tables {
         if !self.columns.is_empty() {
             if let Some(named) = self.row(line) {
                 self.others = 0;
-                return if named.values.is_empty() { Taken::Part } else { Taken::Values(Box::new(named)) };
+                return taken_of(named);
             }
             if is_rule(line) {
                 return Taken::Part;
@@ -236,20 +210,8 @@ impl Tables {
             self.title = None;
             self.begin_list(line);
         }
-        if !self.results.is_empty() {
-            if is_rule(line) || is_drawn_rule(line) {
-                return Taken::Part;
-            }
-            let columns = std::mem::take(&mut self.results);
-            if let Some((named, may_go_on)) = row_of_results(&columns, line) {
-                self.results = if may_go_on { columns } else { Vec::new() };
-                return if named.values.is_empty() { Taken::Part } else { Taken::Values(Box::new(named)) };
-            }
-            if is_row_of_anything(&columns, line) {
-                self.unread += 1;
-                self.results = columns;
-                return Taken::Part;
-            }
+        if let Some(taken) = self.take_result(line) {
+            return taken;
         }
         if self.leaves_out(line) || self.heading(line) {
             let group = results_of.unwrap_or_default();
@@ -268,9 +230,63 @@ impl Tables {
         Taken::No
     }
 
+    /// Takes a row of a box, which may be the first one below a rule or between drawn bars; false if the line is none.
+    fn take_boxed(
+        &mut self,
+        line: &str,
+        is_drawn: bool,
+        is_below_rule: bool,
+        is_below_columns: bool,
+    ) -> bool {
+        if let Some((name, value)) = row_of_box(line)
+            && (self.boxed.is_some()
+                || value.is_empty()
+                || is_below_rule
+                || self.is_row_of_drawn(is_drawn, name, value))
+        {
+            let title = self.title.take();
+            self.boxed.get_or_insert(Boxed { is_drawn, title, ..Boxed::default() }).take(name, value);
+            return true;
+        }
+        if is_drawn && self.columns.is_empty() && self.take_spaced(line) {
+            return true;
+        }
+        if self.boxed.as_ref().map_or(is_below_columns, |boxed| boxed.is_plain)
+            && let Some((name, value)) = row_of_plain(line)
+        {
+            self.boxed.get_or_insert(Boxed { is_plain: true, ..Boxed::default() }).take(&name, value);
+            return true;
+        }
+        false
+    }
+
+    /// What a line is for the table of results that is open. Nothing: for none, and the table has ended.
+    fn take_result(&mut self, line: &str) -> Option<Taken> {
+        if self.results.is_empty() {
+            return None;
+        }
+        if is_rule(line) || is_drawn_rule(line) {
+            return Some(Taken::Part);
+        }
+        let columns = std::mem::take(&mut self.results);
+        if let Some((named, may_go_on)) = row_of_results(&columns, line) {
+            self.results = if may_go_on { columns } else { Vec::new() };
+            return Some(taken_of(named));
+        }
+        let is_unread = is_row_of_anything(&columns, line);
+        if is_unread {
+            self.unread += 1;
+            self.results = columns;
+        }
+        is_unread.then_some(Taken::Part)
+    }
+
     /// What a line is for the table of named rows that is open. Nothing: for none, and the table has ended.
     fn take_named_row(&mut self, line: &str) -> Option<Taken> {
-        match self.named_rows.as_mut()?.take(line) {
+        let rows = self.named_rows.as_mut()?;
+        let row = rows.take(line);
+        self.unread += std::mem::take(&mut rows.unread);
+        match row {
             Row::No => {
                 self.named_rows = None;
                 return None;
@@ -322,7 +338,8 @@ impl Tables {
         if let Some((name, value)) = row_of_spaced(line)
             && (self.boxed.is_some() || Column::of_row(name).value(value).is_some())
         {
-            self.boxed.get_or_insert(Boxed { is_drawn: true, ..Boxed::default() }).take(name, value);
+            let title = self.title.take();
+            self.boxed.get_or_insert(Boxed { is_drawn: true, title, ..Boxed::default() }).take(name, value);
             return true;
         }
         let is_of_settings = heads_settings(line);
@@ -419,8 +436,10 @@ impl Tables {
     }
 
     /// Whether a row of two cells between drawn bars has a name and is of no table with a heading.
-    fn is_row_of_drawn(&self, is_drawn: bool, name: &str) -> bool {
-        is_drawn && self.columns.is_empty() && name.starts_with(char::is_alphabetic)
+    fn is_row_of_drawn(&self, is_drawn: bool, name: &str, value: &str) -> bool {
+        let is_open = !self.columns.is_empty() || !self.results.is_empty();
+        let is_row = is_drawn && !is_open && name.starts_with(char::is_alphabetic);
+        is_row && Column::of_row(name).value(value).is_some()
     }
 
     /// Takes the second line of a heading in: `| Accuracy |` below `| Mini-batch |`; false if the line is none.
@@ -443,7 +462,7 @@ impl Tables {
     }
 
     /// The row of the table that a line is.
-    fn row(&mut self, line: &str) -> Option<Named> {
+    fn row(&mut self, line: &str) -> Option<LineValues> {
         if line.contains('|') && self.separator == Separator::Blanks {
             return None;
         }
@@ -480,7 +499,7 @@ impl Tables {
     }
 
     /// A row of numbers that lacks the cells of all columns that had nothing but signs: skorch's `cp` is `+` or empty.
-    fn row_without_signs(&self, cells: Vec<&str>) -> Option<Named> {
+    fn row_without_signs(&self, cells: Vec<&str>) -> Option<LineValues> {
         let signs = self.signs & !self.numbers;
         let lacking = signs.count_ones() as usize;
         let is_row = lacking > 0
@@ -493,7 +512,7 @@ impl Tables {
     }
 
     /// A row that begins with the part of the data, and whose numbers are below the last columns: `! Validation   3   0.5`.
-    fn labelled_row(&self, line: &str) -> Option<Named> {
+    fn labelled_row(&self, line: &str) -> Option<LineValues> {
         let cells = cells_of(line, self.separator, false);
         let is_number =
             |cell: &&str| cell.starts_with(|letter: char| letter.is_ascii_digit() || "+-.".contains(letter));
@@ -506,8 +525,12 @@ impl Tables {
         Some(named)
     }
 
-    fn row_of<'c>(&self, columns: impl IntoIterator<Item = &'c Column>, cells: Vec<&str>) -> Option<Named> {
-        let mut named = Named::default();
+    fn row_of<'c>(
+        &self,
+        columns: impl IntoIterator<Item = &'c Column>,
+        cells: Vec<&str>,
+    ) -> Option<LineValues> {
+        let mut named = LineValues::default();
         let mut best = usize::MAX;
         for (column, cell) in columns.into_iter().zip(cells) {
             let name = &column.name;
@@ -533,175 +556,7 @@ impl Tables {
     }
 }
 
-/// Whether the first column has the classes of an evaluation.
-fn is_of_classes(columns: &[Column]) -> bool {
-    columns.first().is_some_and(|first| matches!(&*first.name, "class" | "classes"))
-}
-
-/// The values of a row below a heading between bars with measures, and whether more rows may follow: it has numbers
-/// only, or the part of the data before them, or a name and its value.
-fn row_of_results(columns: &[Column], line: &str) -> Option<(Named, bool)> {
-    let cells = cells_of(line, Separator::Bar, false);
-    if !line.starts_with('|') || cells.len() != columns.len() {
-        return None;
-    }
-    let may_be = |(name, _): &(String, f64)| {
-        !name.is_empty() && name.len() <= NAME_BYTES_MAX && names::may_be_metric(name)
-    };
-    if let ([_, _], [name, cell]) = (columns, &cells[..])
-        && heads_list_of_results(columns)
-    {
-        let column = Column::of(name);
-        let value = column.value(cell).filter(|_| is_result(&column.name, cell));
-        let value = value.map(|value| (names::plain(column.name), value));
-        let values = value.into_iter().filter(may_be).collect();
-        return Some((Named { values, ..Named::default() }, true));
-    }
-    let part = cells.first().and_then(|cell| names::part_of_data(cell)).map(|part| part.unwrap_or("train"));
-    let begin = usize::from(part.is_some());
-    let columns = &columns[begin..];
-    let numbers: Option<Vec<f64>> =
-        columns.iter().zip(&cells[begin..]).map(|(column, cell)| column.value(cell)).collect();
-    let titles = columns.iter().map(|column| column.name.clone());
-    let values = titles.zip(numbers?).filter(may_be).collect();
-    let mut named = Named { values, ..Named::default() };
-    named.take_part(part);
-    Some((named, part.is_some()))
-}
-
-/// Whether a line is a row between bars of a table of results that says nothing of what its rows are: it has a number
-/// below a measure, and something else than the name of one in its first cell.
-fn is_row_of_anything(columns: &[Column], line: &str) -> bool {
-    let cells = cells_of(line, Separator::Bar, false);
-    let is_measured = |(column, cell): (&Column, &&str)| {
-        names::meaning_of(&column.name) == Meaning::Measure && column.value(cell).is_some()
-    };
-    let first = cells.first().map(|cell| cell.to_lowercase()).unwrap_or_default();
-    line.starts_with('|')
-        && cells.len() == columns.len()
-        && names::meaning_of(&first) == Meaning::Any
-        && columns.iter().zip(&cells).skip(1).any(is_measured)
-}
-
-/// Whether a row of a name and a value is a result: whole numbers of names that are no measures are sizes, `| Total params | 11689512 |`.
-fn is_result(name: &str, cell: &str) -> bool {
-    names::meaning_of(name) == Meaning::Measure || commas::pointed(cell).contains(['.', '%'])
-}
-
-/// `train_loss 0.5`: what has a number behind its name does not name a column.
-fn has_value_behind_name(cell: &str) -> bool {
-    let begins_with_digit = |word: &str| {
-        word.trim_start_matches(['+', '-', '.']).starts_with(|letter: char| letter.is_ascii_digit())
-    };
-    cell.split_whitespace().skip(1).any(|word| begins_with_digit(word) || number_of(word).is_some())
-}
-
-/// Whether a heading of two columns is one of names and values of measures: `| Metric | Value |`.
-fn heads_list_of_results(columns: &[Column]) -> bool {
-    let is_any = |column: &Column, known: &[&str]| known.contains(&column.name.as_str());
-    matches!(columns, [first, second] if is_any(first, &["metric", "metrics", "measure"]) && is_any(second, &["value", "score", "result"]))
-}
-
-/// A rule of a table whose bars are drawn: `├──────┼──────┤`.
-fn is_drawn_rule(line: &str) -> bool {
-    line.chars().all(|letter| ('\u{2500}'..='\u{257f}').contains(&letter))
-}
-
-/// The group of the results that a line says follow: `bbox/` of `Evaluation results for bbox:`.
-fn results_of_line(line: &str) -> Option<String> {
-    let (_, name) = line.trim_end().strip_suffix(':')?.rsplit_once(" results for ")?;
-    let is_name = !name.is_empty() && name.len() <= NAME_BYTES_MAX / 2 && !name.contains([' ', '/']);
-    is_name.then(|| format!("{}/", name.to_lowercase()))
-}
-
-/// The cells of a row between blanks, in which lists are in brackets: `1000  [8.4e-03, 8.5e-02]  []`.
-fn cells_with_lists(line: &str) -> Vec<&str> {
-    let (mut cells, mut rest) = (Vec::new(), line.trim());
-    while !rest.is_empty() && cells.len() <= COLUMNS_MAX {
-        let end = match rest.starts_with('[') {
-            true => rest.find(']').map_or(rest.len(), |at| at + 1),
-            false => rest.find(|letter: char| letter.is_whitespace() || letter == '[').unwrap_or(rest.len()),
-        };
-        let (cell, behind) = rest.split_at(end);
-        cells.push(cell);
-        rest = behind.trim_start();
-    }
-    cells
-}
-
-/// The values of a list in a cell, each with its place in its name unless it is alone. A part that is not a number leaves all out.
-fn list_of(name: &str, cell: &str) -> Option<Vec<(String, f64)>> {
-    let inside = cell.strip_prefix('[')?.strip_suffix(']')?.trim();
-    let numbers: Option<Vec<f64>> =
-        inside.split([',', ' ']).filter(|part| !part.is_empty()).take(VALUES_MAX).map(number_of).collect();
-    let numbers = numbers.filter(|numbers| !numbers.is_empty() && names::may_be_metric(name))?;
-    let name = names::plain(name.to_owned());
-    Some(match numbers[..] {
-        [number] => vec![(name, number)],
-        _ => numbers.into_iter().enumerate().map(|(at, number)| (format!("{name}_{at}"), number)).collect(),
-    })
-}
-
-/// A row of a table with the bars that others write: `│ loss │ 0.5 │`, `┃ Epoch ┃ Loss ┃`.
-fn with_plain_bars(line: &str) -> Cow<'_, str> {
-    match line.starts_with(DRAWN_BARS) && line.ends_with(DRAWN_BARS) {
-        true => Cow::Owned(line.replace(DRAWN_BARS, "|")),
-        false => Cow::Borrowed(line),
-    }
-}
-
-fn is_rule(line: &str) -> bool {
-    line.chars().all(|letter| matches!(letter, '-' | '=' | '+' | '|' | ':' | ' '))
-}
-
-/// What is between the columns of a heading, if the line may be one.
-fn separator_of(line: &str) -> Option<Separator> {
-    let is_word = |cell: &str| !cell.trim().is_empty() && !cell.trim().contains(' ');
-    if line.contains('|') {
-        Some(Separator::Bar)
-    } else if line.contains("  ") || line.contains('\t') {
-        Some(Separator::Blanks)
-    } else if line.contains(',') && line.split(',').all(is_word) {
-        Some(Separator::Comma)
-    } else {
-        let first = line.split(' ').next().unwrap_or_default();
-        let is_place = STEP_COLUMNS.iter().chain(&EPOCH_COLUMNS).any(|name| name.eq_ignore_ascii_case(first));
-        (is_place && line.split(' ').count() >= SINGLE_BLANKS_MIN).then_some(Separator::Blanks)
-    }
-}
-
-/// The cells of a line. Headings of columns may have several words, which one blank is between.
-fn cells_of(line: &str, separator: Separator, is_heading: bool) -> Vec<&str> {
-    let cells: Vec<&str> = match separator {
-        Separator::Comma => line.split(',').collect(),
-        Separator::Bar => line.trim_matches('|').split('|').collect(),
-        Separator::Blanks if is_heading => line.split("  ").flat_map(|part| part.split('\t')).collect(),
-        Separator::Blanks => line.split_whitespace().take(COLUMNS_MAX + 1).collect(),
-    };
-    let cells = cells.into_iter().map(str::trim);
-    match separator {
-        Separator::Blanks => cells.filter(|cell| !cell.is_empty()).collect(),
-        _ => cells.collect(),
-    }
-}
-
-/// The columns that the cells of a heading have. YOLO's `P` is beside its `R`.
-fn columns_of(cells: Vec<&str>) -> Vec<Column> {
-    let mut columns: Vec<Column> = cells.into_iter().map(Column::of).collect();
-    if columns.iter().any(|column| column.name == "recall")
-        && let Some(precision) = columns.iter_mut().find(|column| column.name == "p")
-    {
-        precision.name = "precision".into();
-    }
-    columns
-}
-
-/// Numbers columns that have the name of one before: `Fitness` of the mean and of the best one.
-fn number_equal(columns: &mut [Column]) {
-    for at in 1..columns.len() {
-        let count = columns[..at].iter().filter(|column| column.name == columns[at].name).count();
-        if count > 0 && !columns[at].name.is_empty() {
-            columns[at].name = format!("{}_{}", columns[at].name, count + 1);
-        }
-    }
+/// What a row is.
+fn taken_of(row: LineValues) -> Taken {
+    if row.values.is_empty() { Taken::Part } else { Taken::Values(Box::new(row)) }
 }

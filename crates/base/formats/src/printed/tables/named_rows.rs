@@ -5,45 +5,27 @@
 //! have, and where each cell below a measure is a number or says that there is none. The name of the row precedes those of
 //! its columns: `resnet/acc`. A row between bars that is not read is counted: such a table shows what was measured.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::super::columns::{Column, NAME_WORDS_MAX, with_units_at_names};
 use super::super::lexical::commas;
-use super::super::lexical::named::Named;
+use super::super::lexical::named::LineValues;
 use super::super::lexical::names::{self, Meaning};
 use super::super::lexical::tokens::number_of;
 use super::super::text::part_of_distribution;
 use super::super::{NAME_BYTES_MAX, VALUES_MAX};
-use super::{
-    COLUMNS_MAX, DRAWN_BARS, EPOCH_COLUMNS, HEADING_BYTES_MAX, LABELS_MAX, STEP_COLUMNS,
-    has_value_behind_name, is_drawn_rule, is_rule, number_equal,
-};
+use super::cells::{COLUMNS_MAX, is_drawn_rule, is_rule, number_equal};
+use super::columns::{Column, NAME_WORDS_MAX, with_units_at_names};
+use super::headings::{Heading, Layout, cells_between, heads_values, is_measure, is_place, rows_beside};
+use super::results::is_result;
+use super::{HEADING_BYTES_MAX, LABELS_MAX};
 
 /// Names of so many rows are remembered: a later row of the same name is of something else.
 const ROWS_MAX: usize = 4_096;
-/// A word that heads the names of rows is not longer.
-const KIND_BYTES_MAX: usize = 24;
-/// So many columns of measures has a heading at least that does not say what its rows are.
-const UNNAMED_COLUMNS_MIN: usize = 2;
-/// The columns of scikit-learn's report that the names of its rows, of classes and means, are beside.
-const OF_REPORT: [&str; 3] = ["precision", "recall", "f1-score"];
 /// What pandas names the first row of a description of data, which shows no results.
 const FIRST_OF_DESCRIPTION: &str = "count";
 /// Cells that say that there is no value.
 const MISSING: [&str; 12] = ["", "-", "--", "---", "–", "—", "nan", "n/a", "na", "none", "null", "<na>"];
-
-/// What is in the columns behind the names of the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    /// Values, of a measure in each column.
-    Measures,
-    /// The name of a measure, its value and perhaps its error: `| arc_easy | acc | 0.62 | ± | 0.01 |`.
-    Pairs { metric: usize, value: usize, error: Option<usize> },
-    /// Names of measures take the place of those of rows, and their values are in the only column: `metric  value`.
-    List,
-    /// The same with a column for each of several models or folds: `metric  resnet  vit`.
-    Transposed,
-}
 
 /// What a line is for an open table of named rows.
 #[derive(Debug, PartialEq)]
@@ -54,7 +36,7 @@ pub(super) enum Row {
     Part,
     /// A row that is not read.
     Unread,
-    Values(Box<Named>),
+    Values(Box<LineValues>),
     /// The table has this column for the place of its rows, which are no named ones.
     Places(Vec<Column>),
 }
@@ -69,9 +51,15 @@ pub(super) struct NamedRows {
     has_bars: bool,
     /// So many cells precede the name of a row: pandas' index between bars.
     before_name: usize,
+    /// So many rows are beside one another in a line, as Detectron2 prints classes: `| class | AP | class | AP |`.
+    beside: usize,
+    /// Rows have two names, and the first one is not repeated: an index of pandas.
+    is_sparse: bool,
     /// It describes data: pandas' `count`, `mean`, `std`.
     describes_data: bool,
     seen: HashSet<String>,
+    /// So many rows beside others were not read since they were last taken.
+    pub unread: u64,
     /// The name in the row above.
     last: String,
     /// So many lines were seen since the heading, and so many rows.
@@ -92,7 +80,9 @@ impl NamedRows {
         let is_kind = |cell: &str| names::heads_rows(&cell.to_lowercase());
         let has_index = has_bars && matches!(&cells[..], ["", kind, _, ..] if is_kind(kind));
         let before_name = usize::from(has_index);
-        let heading = Heading::of(cells.get(before_name..)?, has_bars)?;
+        let beside = if has_bars { rows_beside(cells.get(before_name..)?) } else { 1 };
+        let heading =
+            Heading::of(&cells[before_name..before_name + (cells.len() - before_name) / beside], has_bars)?;
         let (mut columns, layout) = heading.columns()?;
         let is_report = heading.is_report();
         number_equal(&mut columns);
@@ -102,8 +92,11 @@ impl NamedRows {
             layout,
             has_bars,
             before_name,
+            beside,
+            is_sparse: false,
             describes_data: false,
             seen: HashSet::new(),
+            unread: 0,
             last: String::new(),
             lines: 0,
             rows: 0,
@@ -132,7 +125,8 @@ impl NamedRows {
             return Row::No;
         }
         let cells = cells_between(line, true);
-        let is_row = cells.len() == self.before_name + 1 + self.columns.len();
+        let width = 1 + self.columns.len();
+        let is_row = cells.len() == self.before_name + width * self.beside;
         let is_word = |cell: &&str| cell.contains(char::is_alphabetic) && !is_missing(cell);
         // `| aAcc | mIoU | mAcc |` below the rows of the classes
         let heads_results =
@@ -141,7 +135,16 @@ impl NamedRows {
             return Row::No;
         }
         self.rows += 1;
-        self.row(cells[self.before_name], &cells[self.before_name + 1..])
+        let mut values = Vec::new();
+        for cells in cells[self.before_name..].chunks_exact(width) {
+            match self.row(cells[0], &cells[1..]) {
+                Row::Values(mut named) if self.beside > 1 => values.append(&mut named.values),
+                Row::Part if self.beside > 1 => {}
+                Row::Unread if self.beside > 1 => self.unread += 1,
+                row => return row,
+            }
+        }
+        if values.is_empty() { Row::Part } else { Row::Values(Box::new(of_values(values))) }
     }
 
     fn between_blanks(&mut self, line: &str) -> Row {
@@ -149,9 +152,23 @@ impl NamedRows {
         if let ([word], 1, true) = (&words[..], self.lines, self.kind.is_empty()) {
             return self.name_of_index(word);
         }
-        let is_cell = |column: &Column, cell: &&str| column.value(cell).is_some() || is_missing(cell);
+        if self.lines == 1 && self.takes_index_of_two(&words) {
+            return Row::Part;
+        }
+        // `vit  cifar  0.62`
+        let is_tabular = cells_between(line, false).len() > self.columns.len();
+        let is_name = |column: &Column, cell: &str| {
+            is_tabular && names::heads_rows(&column.name) && cell.starts_with(char::is_alphabetic)
+        };
+        let is_cell = |column: &Column, cell: &&str| {
+            column.value(cell).is_some() || is_missing(cell) || is_name(column, cell)
+        };
         let count = words.len().saturating_sub(self.columns.len());
         let (label, cells) = words.split_at(count);
+        let last = [std::mem::take(&mut self.last)];
+        let last = last.each_ref().map(String::as_str);
+        let is_repeated = self.is_sparse && words.len() == self.columns.len();
+        let label = if is_repeated { &last[..] } else { label };
         let fits = !label.is_empty()
             && !self.columns.is_empty()
             && self.columns.iter().zip(cells).all(|(column, cell)| is_cell(column, cell));
@@ -159,6 +176,7 @@ impl NamedRows {
             return self.measure_of_report(&words);
         }
         let label = self.without_index(label);
+        self.last = label.join(" ");
         let gap = line.trim_end().strip_suffix(cells[cells.len() - 1]).unwrap_or_default();
         let has_gap = gap.ends_with("  ") || gap.ends_with('\t');
         let is_decimal = |cell: &&str| commas::pointed(cell).contains(['.', '%']);
@@ -194,6 +212,20 @@ impl NamedRows {
         Row::Part
     }
 
+    /// Whether the line below the heading of pandas has two names of the index: `model seed`. The second one heads a column.
+    fn takes_index_of_two(&mut self, words: &[&str]) -> bool {
+        let &[first, second] = words else { return false };
+        let [first, second] = [first, second].map(Column::of);
+        let is_index =
+            self.kind.is_empty() && names::heads_rows(&first.name) && names::heads_rows(&second.name);
+        if is_index {
+            self.kind = first.name;
+            self.columns.insert(0, second);
+            self.is_sparse = true;
+        }
+        is_index
+    }
+
     /// The words of a row without the number that pandas counts it by.
     fn without_index<'w>(&self, label: &'w [&'w str]) -> &'w [&'w str] {
         match label {
@@ -215,8 +247,7 @@ impl NamedRows {
 
     /// A row with this name and these cells.
     fn row(&mut self, label: &str, cells: &[&str]) -> Row {
-        // `**all**`
-        let label = label.trim_matches('*');
+        let label = without_marks(label);
         if self.describes_data {
             return Row::Part;
         }
@@ -259,6 +290,7 @@ impl NamedRows {
             return Row::Values(Box::new(of_values(values)));
         }
         let words = self.words_before_measures(cells);
+        let words: Vec<&str> = words.iter().map(|word| &**word).collect();
         let Some(name) = self.name_of(label, &words) else { return Row::Unread };
         let of_row = values.into_iter().map(|(column, value)| (format!("{name}/{column}"), value));
         let values: Vec<_> = of_row.filter(|(name, _)| name.len() <= NAME_BYTES_MAX).collect();
@@ -310,10 +342,17 @@ impl NamedRows {
         Some(values)
     }
 
-    /// The words in the cells between the name of the row and its first measure: `| resnet | cifar | 0.62 |`.
-    fn words_before_measures<'c>(&self, cells: &[&'c str]) -> Vec<&'c str> {
-        let before = self.columns.iter().take_while(|column| !is_measure(column)).count();
-        words_in(&cells[..before.min(cells.len())])
+    /// The words in the cells between the name of the row and its first measure, `| resnet | cifar | 0.62 |`, with the
+    /// numbers of what rows are named by: `seed_1` of `| resnet | 1 | 0.62 |`.
+    fn words_before_measures<'c>(&self, cells: &[&'c str]) -> Vec<Cow<'c, str>> {
+        let named = |(column, cell): (&Column, &&'c str)| {
+            let is_number = !cell.is_empty() && cell.bytes().all(|letter| letter.is_ascii_digit());
+            let numbered =
+                (is_number && names::heads_rows(&column.name)).then(|| format!("{}_{cell}", column.name));
+            numbered.map(Cow::Owned).or_else(|| is_word(cell).then_some(Cow::Borrowed(*cell)))
+        };
+        let columns = self.columns.iter().take_while(|column| !is_measure(column));
+        columns.zip(cells).filter_map(named).take(LABELS_MAX - 1).collect()
     }
 
     /// The name of a row, in small letters: `logistic_regression`, `fold_1`.
@@ -400,123 +439,18 @@ pub(super) fn is_row_of_measure(line: &str) -> bool {
 
 /// The words in cells before the numbers of a row, but for those that say that there is nothing.
 fn words_in<'c>(cells: &[&'c str]) -> Vec<&'c str> {
-    let is_word = |cell: &&&str| cell.starts_with(char::is_alphabetic) && !is_missing(cell);
-    cells.iter().filter(is_word).take(LABELS_MAX - 1).copied().collect()
+    cells.iter().filter(|cell| is_word(cell)).take(LABELS_MAX - 1).copied().collect()
 }
 
-/// The cells of a line that may head named rows.
-struct Heading {
-    titles: Vec<Column>,
-    /// What the rows are. Empty: the first cell does not say.
-    kind: String,
-    has_bars: bool,
+fn is_word(cell: &str) -> bool {
+    cell.starts_with(char::is_alphabetic) && !is_missing(cell)
 }
 
-impl Heading {
-    /// The heading that cells may be: names alone, of which none is that of a place.
-    fn of(cells: &[&str], has_bars: bool) -> Option<Self> {
-        let first = Column::of(cells.first()?);
-        let kind = if names::heads_rows(&first.name) { first.name.clone() } else { String::new() };
-        // Of tables of classes that have blanks between their cells, only the row of all classes is read.
-        let is_other = !has_bars && matches!(&*kind, "class" | "classes");
-        let is_of_measures = names::heads_measures(&first.name);
-        let may_be_first = match has_bars {
-            true => first.name.is_empty() || !kind.is_empty() || (is_of_measures && cells.len() > 2),
-            false => !kind.is_empty() || names::heads_measures(&first.name) || is_measure(&first),
-        };
-        if is_other || !may_be_first {
-            return None;
-        }
-        let is_title = |cell: &&str| cell.is_empty() || cell.contains(char::is_alphabetic);
-        let titles: Vec<Column> = cells.iter().map(|cell| Column::of(cell)).collect();
-        let is_heading = (2..=COLUMNS_MAX).contains(&titles.len())
-            && cells.iter().all(|cell| {
-                is_title(cell) && (!has_value_behind_name(cell) || (is_of_measures && is_numbered(cell)))
-            })
-            && !titles.iter().any(is_place);
-        is_heading.then_some(Self { titles, kind, has_bars })
-    }
-
-    /// The columns behind the names of the rows and what is in them, if these show what was measured.
-    fn columns(&self) -> Option<(Vec<Column>, Layout)> {
-        let Self { titles, kind, has_bars } = self;
-        let is_list = !has_bars
-            && matches!(&titles[..], [first, second] if names::heads_measures(&first.name) && heads_values(&second.name));
-        let has_names = *has_bars || !kind.is_empty();
-        if self.is_transposed() {
-            return Some((titles[1..].to_vec(), Layout::Transposed));
-        }
-        let columns = titles[usize::from(has_names || is_list)..].to_vec();
-        if is_list {
-            return Some((columns, Layout::List));
-        }
-        if let Some(pairs) = pairs_of(&columns).filter(|_| !kind.is_empty()) {
-            return Some((columns, pairs));
-        }
-        let measures = columns.iter().filter(|column| is_measure(column)).count();
-        let has_measures_only = measures == columns.len() && measures >= UNNAMED_COLUMNS_MIN;
-        let is_table = has_measures_only || self.is_report() || (has_names && measures > 0);
-        is_table.then_some((columns, Layout::Measures))
-    }
-
-    /// Whether measures are below its first cell, and models or folds beside it. One between bars of parts of the data is another.
-    fn is_transposed(&self) -> bool {
-        let [first, others @ ..] = &self.titles[..] else { return false };
-        let is_part = |column: &Column| names::part_of_data(&column.name).is_some();
-        let is_name = |column: &Column| {
-            !column.name.is_empty() && !is_measure(column) && !names::heads_measures(&column.name)
-        };
-        names::heads_measures(&first.name)
-            && others.len() > 1
-            && others.iter().all(is_name)
-            && !(self.has_bars && others.iter().any(is_part))
-    }
-
-    /// Whether it is the one of scikit-learn's report.
-    fn is_report(&self) -> bool {
-        !self.has_bars && self.titles.iter().map(|column| &*column.name).take(3).eq(OF_REPORT)
-    }
-}
-
-/// Whether a line without numbers may be the heading of a table of named rows: its first cell says what the rows are, or
-/// is a measure or the word for one.
-pub(in crate::printed) fn may_head_named_rows(line: &[u8]) -> bool {
-    let line = line.trim_ascii_start();
-    if DRAWN_BARS.iter().any(|bar| line.starts_with(bar.encode_utf8(&mut [0; 4]).as_bytes())) {
-        return true;
-    }
-    let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(0);
-    let is_cell =
-        line.get(end + 1).is_some_and(|next| matches!(next, b' ' | b'\t')) || line.get(end) == Some(&b'\t');
-    let word = Some(&line[..end]).filter(|word| is_cell && !word.is_empty() && word.len() <= KIND_BYTES_MAX);
-    word.and_then(|word| std::str::from_utf8(word).ok()).is_some_and(|word| {
-        let word = word.to_lowercase();
-        names::heads_rows(&word) || names::heads_measures(&word) || names::meaning_of(&word) != Meaning::Any
-    })
-}
-
-/// The cells of a line, also of one with blanks or tabs between them.
-fn cells_between(line: &str, has_bars: bool) -> Vec<&str> {
-    match has_bars {
-        true => {
-            let inside = line.strip_prefix('|').unwrap_or(line);
-            let inside = inside.strip_suffix('|').unwrap_or(inside);
-            inside.split('|').take(COLUMNS_MAX + 1).map(str::trim).collect()
-        }
-        false => {
-            let cells = line.split("  ").flat_map(|part| part.split('\t')).map(str::trim);
-            cells.filter(|cell| !cell.is_empty()).take(COLUMNS_MAX + 1).collect()
-        }
-    }
-}
-
-/// Where the names of measures, their values and errors are, if a heading has them.
-fn pairs_of(columns: &[Column]) -> Option<Layout> {
-    let at = |is_it: &dyn Fn(&str) -> bool| columns.iter().position(|column| is_it(&column.name));
-    let metric = at(&names::heads_measures)?;
-    let value = at(&heads_values).filter(|value| *value > metric)?;
-    let error = at(&|name: &str| matches!(name, "stderr" | "std_error")).filter(|error| *error > value);
-    Some(Layout::Pairs { metric, value, error })
+/// The name of a row without the marks of a bold one, `**all**`. A sign at its end alone is of the name: `resnet*`.
+fn without_marks(label: &str) -> &str {
+    let inside =
+        |mark: &str| label.strip_prefix(mark)?.strip_suffix(mark).filter(|inside| !inside.is_empty());
+    ["***", "**", "*"].iter().find_map(|mark| inside(mark)).unwrap_or(label)
 }
 
 /// The name of a measure of a model or fold, or of a part of the data.
@@ -527,38 +461,6 @@ fn name_below(column: &str, measure: &str) -> String {
     }
 }
 
-/// Whether a cell has one of several by its number: `fold 1`.
-fn is_numbered(cell: &str) -> bool {
-    let parts = cell.rsplit_once(' ');
-    parts.is_some_and(|(kind, number)| {
-        names::heads_rows(&kind.to_lowercase()) && number.bytes().all(|letter| letter.is_ascii_digit())
-    })
-}
-
-fn heads_values(name: &str) -> bool {
-    matches!(name, "value" | "values" | "score" | "result")
-}
-
-fn is_measure(column: &Column) -> bool {
-    let name = column.name.as_str();
-    let is_any = matches!(name, "precision" | "map") || is_average_precision(name);
-    is_any || names::meaning_of(name) == Meaning::Measure
-}
-
-/// `ap`, `ap50`, `aps`: the average precision at an overlap or of a size.
-pub(super) fn is_average_precision(name: &str) -> bool {
-    let behind = name.strip_prefix("ap");
-    behind.is_some_and(|behind| {
-        matches!(behind, "" | "s" | "m" | "l") || behind.bytes().all(|letter| letter.is_ascii_digit())
-    })
-}
-
-/// Whether a column has the step or epoch of each row.
-fn is_place(column: &Column) -> bool {
-    let name = column.name.as_str();
-    STEP_COLUMNS.contains(&name) || EPOCH_COLUMNS.contains(&name) || name == "batch"
-}
-
 fn is_missing(cell: &str) -> bool {
     MISSING.iter().any(|missing| cell.eq_ignore_ascii_case(missing))
 }
@@ -566,12 +468,12 @@ fn is_missing(cell: &str) -> bool {
 /// A row of a list of names and values. A whole number is one only of a measure.
 fn listed(name: &str, cell: &str) -> Option<(String, f64)> {
     let own = Column::of(name);
-    let is_value = super::is_result(&own.name, cell) && names::may_be_metric(&own.name);
+    let is_value = is_result(&own.name, cell) && names::may_be_metric(&own.name);
     let is_name = own.name.starts_with(char::is_alphabetic) && own.name.len() <= NAME_BYTES_MAX;
     let value = own.value(cell).filter(|value| is_value && is_name && !value.is_nan());
     value.map(|value| (names::plain(own.name), value))
 }
 
-fn of_values(values: Vec<(String, f64)>) -> Named {
-    Named { values, ..Named::default() }
+fn of_values(values: Vec<(String, f64)>) -> LineValues {
+    LineValues { values, ..LineValues::default() }
 }

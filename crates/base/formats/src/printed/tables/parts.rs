@@ -1,10 +1,11 @@
 //! Tables whose columns are parts of the data: `| Metric | Train | Val |`.
 
 use super::super::NAME_BYTES_MAX;
-use super::super::columns::{Column, NAME_WORDS_MAX};
-use super::super::lexical::named::Named;
+use super::super::lexical::named::LineValues;
 use super::super::lexical::names;
-use super::{COLUMNS_MAX, LABELS_MAX};
+use super::LABELS_MAX;
+use super::cells::COLUMNS_MAX;
+use super::columns::{Column, NAME_WORDS_MAX};
 
 /// The name of a part of the data is not longer.
 const PART_BYTES_MAX: usize = 10;
@@ -44,7 +45,7 @@ fn cells_of_parts(message: &str) -> (Vec<&str>, bool) {
     (cells, has_bars)
 }
 
-pub(super) fn row_of_parts(parts: &[&'static str], message: &str) -> Option<Named> {
+pub(super) fn row_of_parts(parts: &[&'static str], message: &str) -> Option<LineValues> {
     let (cells, has_bars) = cells_of_parts(message);
     let count = cells
         .len()
@@ -69,5 +70,5 @@ pub(super) fn row_of_parts(parts: &[&'static str], message: &str) -> Option<Name
     }
     // A table of how large the parts are has whole numbers.
     let has_decimals = cells.iter().any(|cell| cell.contains(['.', 'n']));
-    Some(Named { values, ..Named::default() }).filter(|_| is_name && has_decimals)
+    Some(LineValues { values, ..LineValues::default() }).filter(|_| is_name && has_decimals)
 }

@@ -5,6 +5,7 @@ mod bars;
 mod named_rows;
 mod names_and_values;
 mod places;
+mod pretty;
 mod results;
 mod titles;
 
@@ -75,7 +76,7 @@ fn formats_of_public_training_code() {
     struct Format {
         tool: String,
         prints: String,
-        metrics: Vec<(String, u64, f64)>,
+        metrics: Vec<(String, i64, f64)>,
         /// Names that nothing may have.
         #[serde(default)]
         never: Vec<String>,
@@ -117,8 +118,9 @@ fn steps_after(before: &str, text: &str) -> Vec<u64> {
     let stored = serde_json::to_string(&first.course()).unwrap();
     second.count_on(serde_json::from_str(&stored).unwrap());
     let mut found = Vec::new();
-    second.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(metrics.step));
-    second.finish(|metrics| found.push(metrics.step));
+    let mut take = |metrics: &PrintedMetrics| found.push(metrics.step.try_into().unwrap());
+    second.push(Printed::Stdout, text.as_bytes(), &mut take);
+    second.finish(&mut take);
     found
 }
 

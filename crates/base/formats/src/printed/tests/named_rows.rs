@@ -135,7 +135,11 @@ fn rows_with_further_numbers() {
             "",
             2,
         ),
-        ("            accuracy  loss\nmodel seed                \na     1        0.75   0.5\n", "", 1),
+        (
+            "            accuracy  loss\nmodel seed                \na     1        0.75   0.5\n",
+            "a/seed_1/accuracy=0.75 a/seed_1/loss=0.5",
+            0,
+        ),
         (
             "model      acc    f1\nResNet 50  0.62  0.5\nvit  12  0.75  0.5\n",
             "resnet_50/acc=0.62 resnet_50/f1=0.5",
@@ -199,4 +203,77 @@ fn rows_of_distributions_and_in_bold() {
         let values: Vec<&str> = found[1..].iter().flat_map(|line| line.split(' ').skip(1)).collect();
         assert_eq!((values.join(" "), unread), (expected.to_owned(), 0), "{table}");
     }
+}
+
+/// Proves that rows with two names have both, also where the second one is a number or pandas does not repeat the first
+/// one, that a sign behind a name keeps it apart from the name alone, and that rows beside one another are all read.
+#[test]
+fn rows_with_two_names() {
+    let seeds = "vit/seed_1/acc=0.5 vit/seed_2/acc=0.6 resnet/seed_1/acc=0.4";
+    for (table, expected) in [
+        ("model   seed  acc\nvit     1     0.5\nvit     2     0.6\nresnet  1     0.4\n", seeds),
+        (
+            "| model | seed | acc |\n|---|---|---|\n| vit | 1 | 0.5 |\n| vit | 2 | 0.6 |\n| resnet | 1 | 0.4 |\n",
+            seeds,
+        ),
+        ("   model  seed  acc\n0    vit     1  0.5\n1    vit     2  0.6\n2 resnet     1  0.4\n", seeds),
+        (
+            "             acc   f1\nmodel  seed          \nvit    1     0.50  0.1\n       2     0.60  0.2\nresnet 1     0.40  0.3\n",
+            "vit/seed_1/acc=0.5 vit/seed_1/f1=0.1 vit/seed_2/acc=0.6 vit/seed_2/f1=0.2 \
+             resnet/seed_1/acc=0.4 resnet/seed_1/f1=0.3",
+        ),
+        (
+            "model   dataset  acc\nvit     cifar    0.5\nvit     svhn     0.6\n",
+            "vit/cifar/acc=0.5 vit/svhn/acc=0.6",
+        ),
+        (
+            "model     acc   f1\nresnet*   0.62  0.5\nresnet    0.6   0.4\n**vit**   0.7   0.3\n",
+            "resnet*/acc=0.62 resnet*/f1=0.5 resnet/acc=0.6 resnet/f1=0.4 vit/acc=0.7 vit/f1=0.3",
+        ),
+        (
+            "| model | acc |\n|---|---|\n| resnet* | 0.62 |\n| resnet | 0.6 |\n",
+            "resnet*/acc=0.62 resnet/acc=0.6",
+        ),
+        (
+            "| category | AP | category | AP |\n|:---|:---|:---|:---|\n| person | 52.5 | bicycle | 28.25 |\n| car | 43.5 | | |\n",
+            "person/ap=52.5 bicycle/ap=28.25 car/ap=43.5",
+        ),
+    ] {
+        let (found, unread) = read_with_unread(&format!("{HEAD}{table}\nstep 6: loss 0.25\n"));
+        let of_table = &found[1..found.len() - 1];
+        let values: Vec<&str> = of_table.iter().flat_map(|line| line.split(' ').skip(1)).collect();
+        assert_eq!((values.join(" "), unread), (expected.to_owned(), 0), "{table}");
+        assert_eq!(found.last().unwrap(), "6: loss=0.25", "{table}");
+    }
+}
+
+/// Proves that a line with fewer numbers than columns has no values of the name above it, and that of rows beside one another
+/// those that are read count although another one is not.
+#[test]
+fn rows_that_lack_something() {
+    let index = "             acc   f1\nmodel  seed          \ncnn    1     0.50  0.1\n       2     0.60  0.2\n0.91 0.92\n";
+    let (found, _) = read_with_unread(&format!("{HEAD}{index}"));
+    let values: Vec<&str> = found[1..].iter().flat_map(|line| line.split(' ').skip(1)).collect();
+    assert_eq!(
+        values,
+        ["cnn/seed_1/acc=0.5", "cnn/seed_1/f1=0.1", "cnn/seed_2/acc=0.6", "cnn/seed_2/f1=0.2"]
+    );
+    let beside =
+        "| category | AP | category | AP |\n|:---|:---|:---|:---|\n| person | 52.5 | bicycle | x |\n";
+    let (found, unread) = read_with_unread(&format!("{HEAD}{beside}"));
+    assert_eq!((found.last().map(String::as_str), unread), (Some("5: person/ap=52.5"), 1));
+}
+
+/// Proves that a column which only distinguishes rows has no metric, and that rows named by it alone are counted.
+#[test]
+fn columns_of_identities() {
+    assert_eq!(read("epoch  id  loss\n1      7   0.5\n"), ["1: loss=0.5"]);
+    assert_eq!(read("step,run_id,loss\n1,7,0.5\n"), ["1: loss=0.5"]);
+    assert_eq!(
+        read("{\"step\": 1, \"id\": 7, \"loss\": 0.5, \"acc\": {\"id\": 0.75, \"ood\": 0.5}}\n"),
+        ["1: acc/id=0.75 acc/ood=0.5 loss=0.5"]
+    );
+    let (found, unread) =
+        read_with_unread(&format!("{HEAD}| id | loss |\n|---|---|\n| 1 | 0.5 |\n| 2 | 0.25 |\n"));
+    assert_eq!((found, unread), (vec!["5: loss=0.5".to_owned()], 2));
 }

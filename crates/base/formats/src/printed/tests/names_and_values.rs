@@ -37,7 +37,7 @@ fn lists_and_changes() {
     for (text, expected) in [
         ("epoch 1 dice [0.75, 0.5]\n", "1: dice_0=0.75 dice_1=0.5"),
         ("epoch 1 loss: 0.5 iou: [0.25, 0.125]\n", "1: loss=0.5 iou_0=0.25 iou_1=0.125"),
-        ("step 1 loss 0.5 lr=[0.25, 0.25] betas=[0.5, 0.75]\n", "1: loss=0.5"),
+        ("step 1 loss 0.5 lr=[0.25, 0.25] betas=[0.5, 0.75]\n", "1: loss=0.5 learning_rate=0.25"),
         ("step 1 loss 0.5 lr=[0.25]\n", "1: loss=0.5 learning_rate=0.25"),
         ("step 1 loss 0.5 lr 0.25 -> 0.125\n", "1: loss=0.5 learning_rate=0.125"),
     ] {
@@ -331,6 +331,50 @@ fn dicts_in_one_line() {
     }
 }
 
+/// Proves that a list of one dict behind words is read as text, as a dict behind them is, and that one alone is a dict.
+#[test]
+fn one_dict_in_brackets() {
+    for (line, expected) in [
+        ("Test results: [{'test_loss': 0.5, 'test_acc': 0.25}]", "0: test_loss=0.5 test_acc=0.25"),
+        ("Epoch 1: [{'loss': 0.5, 'acc': 0.25}]", "1: loss=0.5 acc=0.25"),
+        ("step 10 metrics=[{'loss': 0.5}]", "10: loss=0.5"),
+        ("[{'loss': 0.5, 'acc': 0.25}]", "0: acc=0.25 loss=0.5"),
+    ] {
+        assert_eq!(read(line), [expected], "{line}");
+    }
+}
+
+/// Proves that of a history whose places were passed only what was printed there with the same value is dropped, also
+/// rounded and from lines of a known form: other values are counted, and those of a name that the place lacks are at it.
+#[test]
+fn histories_with_other_values() {
+    let read_all = |text: &str| {
+        let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+        reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(metrics)));
+        reader.finish(|metrics| found.push(shown(metrics)));
+        (found, reader.left_out().iter().map(|it| it.count).sum::<u64>())
+    };
+    let fold = "[{'epoch': 1, 'loss': 0.5}, {'epoch': 2, 'loss': 0.25}]\n";
+    let other = "[{'epoch': 1, 'loss': 0.54}, {'epoch': 2, 'loss': 0.25}]\n";
+    let first = ["1: epoch=1 loss=0.5", "2: epoch=2 loss=0.25"].map(str::to_owned);
+    assert_eq!(read_all(&format!("{fold}{other}{fold}")), (first.to_vec(), 1));
+    let steps: String = (1..=50).map(|step| format!("step {step} loss 0.{step:02}\n")).collect();
+    let text = format!(
+        "{steps}step 50 val_loss 0.5\n[{{'step': 40, 'val_loss': 0.75}}, {{'step': 41, 'val_loss': 0.625}}]\n"
+    );
+    let (found, unread) = read_all(&text);
+    assert_eq!(
+        (&found[51..], unread),
+        (&["40: val_loss=0.75".to_owned(), "41: val_loss=0.625".to_owned()][..], 0)
+    );
+    let history = |by: f64| {
+        let rows = (1..=50).map(|at| format!("{{'step': {at}, 'loss': {:.5}}}", f64::from(at) / 100.0 + by));
+        format!("{steps}[{}]\n", rows.collect::<Vec<_>>().join(", "))
+    };
+    assert_eq!((read_all(&history(0.003)).1, read_all(&history(0.1)).1), (0, 50));
+    assert_eq!(read_all(&history(0.1)).0.len(), 50);
+}
+
 /// Proves that a value has the name that its object says, with the part of the data, and that an object without such
 /// a name or value is read as it is.
 #[test]
@@ -348,4 +392,86 @@ fn values_have_the_names_beside_them() {
         let names: Vec<&str> = named.values.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names.join(" "), expected, "{object}");
     }
+}
+
+/// Proves that values of folds and the like have the names that tables with them give, wherever a line says it, up to a
+/// number; that what counts trainings names nothing, so that its values are one series; and that settings are none.
+#[test]
+fn values_of_folds() {
+    for (line, expected) in [
+        ("Fold 1 accuracy: 0.9 | val_f1: 0.8", "fold_1/accuracy=0.9 fold_1/val_f1=0.8"),
+        ("Fold 2/5 - acc=0.75", "fold_2/acc=0.75"),
+        ("[fold 3] acc 0.75", "fold_3/acc=0.75"),
+        ("Fold: 4, acc: 0.75", "fold_4/acc=0.75"),
+        ("accuracy 0.75 (fold 5)", "fold_5/accuracy=0.75"),
+        ("Accuracy for fold 6: 0.75", "fold_6/accuracy=0.75"),
+        ("Accuracy (fold 7): 0.75", "fold_7/accuracy=0.75"),
+        ("accuracy fold 8: 0.75", "fold_8/accuracy=0.75"),
+        ("Class 3 accuracy: 0.75", "class_3/accuracy=0.75"),
+        ("Split 2: acc 0.75", "split_2/acc=0.75"),
+        ("Seed 42: acc 0.75", "acc=0.75"),
+        ("seed 42 acc: 0.75", "acc=0.75"),
+        ("Trial 3: reward 0.75", "reward=0.75"),
+        ("Client 99 acc: 0.75", "client_99/acc=0.75"),
+        ("Client 100 acc: 0.75", "acc=0.75"),
+        ("Task: 0 | Avg loss 0.75", "task_0/avg_loss=0.75"),
+        ("5 folds, mean accuracy: 0.75", "mean_accuracy=0.75"),
+    ] {
+        let text = format!("step 5: loss 0.5\n{line}\n");
+        assert_eq!(read(&text), ["5: loss=0.5".to_owned(), format!("5: {expected}")], "{line}");
+    }
+    let text = "Fold 1 epoch 1 loss 0.5\nFold 1 epoch 2 loss 0.25\nFold 2 epoch 1 loss 0.75\nSeed 1 epoch 2 loss 0.5\n";
+    assert_eq!(
+        read(text),
+        ["1: fold_1/loss=0.5", "2: fold_1/loss=0.25", "1: fold_2/loss=0.75", "2: loss=0.5"]
+    );
+    let text: String = (1..5).map(|run| format!("Run: {run}, exploration: 0.99, score: {run}0\n")).collect();
+    let found = read(&text);
+    assert_eq!(found.len(), 4, "{found:?}");
+    for (at, line) in found.iter().enumerate() {
+        assert!(line.contains(&format!(" score={}0", at + 1)) && !line.contains('/'), "{line}");
+    }
+}
+
+/// Proves that groups of digits between signs that are nothing else are one number, in text, bars, dicts and cells, that a
+/// number between whose groups a point or a blank is needs a line that shows what its comma is, and is counted without one.
+#[test]
+fn groups_of_digits() {
+    for (text, expected) in [
+        (
+            "step 1 loss: 1'234.5\nstep 1_000 loss 1_234.5\nstep 3 loss 1\u{202f}234,5\n",
+            &["1: loss=1234.5", "1000: loss=1234.5", "3: loss=1234.5"][..],
+        ),
+        (
+            "step 1 acc 0,5 loss 1.234,5\nstep 2 acc 0,5 loss 1 234,5\n",
+            &["1: acc=0.5 loss=1234.5", "2: acc=0.5 loss=1234.5"],
+        ),
+        ("{'step': 1, 'loss': '1.234,5', 'f1': '1,234.5'}\n", &["1: f1=1234.5 loss=1234.5"]),
+        ("{'step': 1, 'loss': '0.5', 'milestones': '100,150,200', 'ids': '1,234'}\n", &["1: loss=0.5"]),
+        (
+            "| epoch | loss |\n|---|---|\n| 1 | 1.234,5 |\n| 2 | 1,234.5 |\n| 3 | 1'234.5 |\n",
+            &["1: loss=1234.5", "2: loss=1234.5", "3: loss=1234.5"],
+        ),
+        ("step 1 loss 1.234,5\nstep 2 loss=1 234,5\nstep 3 acc 0.5 loss 1.234,5\n", &["3: acc=0.5"]),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+    let mut reader = PrintedReader::default();
+    reader.push(
+        Printed::Stdout,
+        b"step 1 loss 1.234,5\nstep 2 loss=1 234,5\nstep 3 acc 0.5 loss 1.234,5\n",
+        |_| {},
+    );
+    let unclear = |it: &LeftOut| (it.kind == LeftOutKind::UnclearCommas).then_some(it.count);
+    assert_eq!(reader.left_out().iter().filter_map(unclear).sum::<u64>(), 3);
+}
+
+/// Proves that the learning rates of groups of parameters are read, as one where all are the same.
+#[test]
+fn learning_rates_of_groups() {
+    let text = "step=10, skipped=0, lr=[9.5e-06, 9.5e-06], mom=[(0.9, 0.999), (0.9, 0.999)]\nstep 20 lr: [0.1, 0.2] loss 0.5\n";
+    assert_eq!(
+        read(text),
+        ["10: skipped=0 learning_rate=0.0000095", "20: learning_rate_0=0.1 learning_rate_1=0.2 loss=0.5"]
+    );
 }

@@ -326,3 +326,55 @@ fn indices_of_r() {
     assert_eq!(read("[1] \"Epoch 3, Loss: 0.5\"\n"), ["3: loss=0.5"]);
     assert_eq!(read("[7] train-rmse:0.5\n"), ["7: train-rmse=0.5"]);
 }
+
+/// Proves that a step or an epoch below 0 is that step and no other, in text, objects and dicts, also of the lines
+/// below one that says nothing else and where lines of one form come again and again; the training continues behind it.
+#[test]
+fn steps_below_zero() {
+    for (text, expected) in [
+        ("step 1 loss 0.5\nstep -1 loss 0.3\n", &["1: loss=0.5", "-1: loss=0.3"][..]),
+        (
+            "step -1 loss 0.3\nval acc 0.25\nstep 0 loss 0.5\nacc 0.5\n",
+            &["-1: loss=0.3", "-1: val_acc=0.25", "0: loss=0.5", "0: acc=0.5"],
+        ),
+        ("Step: -1, val_loss: 0.3\n", &["-1: val_loss=0.3"]),
+        ("epoch -1 loss 0.3\nepoch 0 loss 0.5\n", &["-1: loss=0.3", "0: loss=0.5"]),
+        ("{\"step\": -1, \"loss\": 0.3}\n", &["-1: loss=0.3"]),
+        ("{'loss': 0.3, 'step': -2}\n", &["-2: loss=0.3"]),
+        ("step -1: {'loss': 0.3}\n", &["-1: loss=0.3"]),
+        (
+            "step 5 loss 0.5\nStep -1:\n  acc: 0.25\nstep 6 loss 0.5\n",
+            &["5: loss=0.5", "-1: acc=0.25", "6: loss=0.5"],
+        ),
+        ("steps: -1 loss 0.5\n", &["0: loss=0.5"]),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+    // Values without a zero at their end.
+    let line = |step: i64| format!("step {step} loss 0.{}5\n", step.abs());
+    let lines: String = (1..30).flat_map(|step| [line(-step), line(step)]).collect();
+    let expected: Vec<String> = lines.lines().map(|line| line[5..].replace(" loss ", ": loss=")).collect();
+    assert_eq!(read(&lines), expected);
+}
+
+/// Proves that a step or an epoch below 0 beside settings is one of them, and that what follows is not at it.
+#[test]
+fn settings_below_zero() {
+    for (text, names) in [
+        ("{'lr': 0.1, 'epoch': -1, 'dropout': 0.3}\n", &["dropout", "epoch", "lr"][..]),
+        ("weights epoch -1, lr 0.1\n", &["learning_rate"]),
+        ("start epoch -1\nlr 0.1, momentum 0.9\n", &["learning_rate"]),
+        ("epoch: -1\nlr 0.1\n", &["learning_rate"]),
+    ] {
+        let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+        let text = format!("{text}loss 0.5\n");
+        reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(metrics)));
+        reader.finish(|metrics| found.push(shown(metrics)));
+        let settings: Vec<String> = reader.take_settings().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(
+            (found.join("|"), settings.join(" ")),
+            ("0: loss=0.5".to_owned(), names.join(" ")),
+            "{text}"
+        );
+    }
+}

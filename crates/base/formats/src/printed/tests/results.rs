@@ -232,9 +232,9 @@ fn lines_between_bars_are_no_headings() {
     let text = "| epoch 1 | train_loss 0.5 | acc 0.75 |\n| epoch 2 | train_loss 0.25 | acc 0.875 |\n";
     assert_eq!(read(text), ["1: train_loss=0.5 acc=0.75", "2: train_loss=0.25 acc=0.875"]);
     for line in ["| epoch 1 | loss 0.5 |", "| loss -0.5 | acc 0.75 |", "| loss nan | acc inf |"] {
-        assert_eq!(Tables::default().take(line), Taken::No, "{line}");
+        assert_eq!(Tables::default().take(line), tables::Taken::No, "{line}");
     }
-    assert_eq!(Tables::default().take("| Accuracy | Macro F1 |"), Taken::Part);
+    assert_eq!(Tables::default().take("| Accuracy | Macro F1 |"), tables::Taken::Part);
 }
 
 /// Proves that percentages in tables of results are shares, in rows of numbers and in rows of a name and a value.
@@ -342,6 +342,6 @@ fn tables_of_sizes_are_no_results() {
     // The tables themselves let none through.
     let mut tables = Tables::default();
     for line in ["| Metric | Value |", &format!("| {long} | 0.5 |"), "|  | 0.5 |"] {
-        assert_eq!(tables.take(line), Taken::Part, "{line}");
+        assert_eq!(tables.take(line), tables::Taken::Part, "{line}");
     }
 }

@@ -196,3 +196,28 @@ fn lines_name_distributions_as_titles_do() {
         assert_eq!(values.join(" "), expected, "{text}");
     }
 }
+
+/// Proves that the title of a drawn box, above it or in its top, is of the part of the data, for all of the box and for
+/// nothing behind it, whatever the box before it was of; a box of the training has none.
+#[test]
+fn titles_of_boxes() {
+    let table = |title: &str, first: &str| {
+        format!(
+            "{title}\n┏━━━━━━━┳━━━━━━┓\n┃ Epoch ┃ Loss ┃\n┡━━━━━━━╇━━━━━━┩\n│ 1     │ {first} │\n│ 2     │ 0.25 │\n└───────┴──────┘\n"
+        )
+    };
+    let text = format!(
+        "{}{}epoch 3 loss 0.125\n",
+        table("    Training     ", "0.50"),
+        table("    Validation    ", "0.75")
+    );
+    assert_eq!(
+        read(&text),
+        ["1: loss=0.5", "2: loss=0.25", "1: val_loss=0.75", "2: val_loss=0.25", "3: loss=0.125"]
+    );
+    let text =
+        "step 5 loss 0.5\n╭─── Validation ───╮\n│ acc     0.75     │\n╰──────────────────╯\nloss: 0.25\n";
+    assert_eq!(read(text), ["5: loss=0.5", "5: val_acc=0.75", "5: loss=0.25"]);
+    let text = "step 5 loss 0.5\n  Validation metrics\n┏━━━━━━━━┳━━━━━━━┓\n┃ Metric ┃ Value ┃\n┡━━━━━━━━╇━━━━━━━┩\n│ acc    │ 0.75  │\n└────────┴───────┘\nloss: 0.25\n";
+    assert_eq!(read(text), ["5: loss=0.5", "5: val_acc=0.75", "5: loss=0.25"]);
+}

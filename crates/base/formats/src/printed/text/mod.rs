@@ -1,5 +1,6 @@
 //! Free text: `step 100: loss 0.5, lr=1e-3`, `| epoch 3 | ppl 828.95`, `Epoch [1/5], Step [100/600], Loss: 0.35`.
 
+mod groups;
 mod numbers;
 mod parts;
 mod places;
@@ -13,23 +14,25 @@ mod written;
 
 use std::borrow::Cow;
 
+use groups::{name_by_group, take_fold};
 use numbers::{read_number, read_values_before_names};
 use parts::{
     Scope, head_of_results, head_of_scores, heads_training, read_measure_of_parts, repeats_last, whose_line,
 };
 pub(super) use parts::{
-    evaluation_heading, heads_best_values, heads_training_again, is_rule, part_before, part_of_line,
+    evaluation_heading, heads_best_values, heads_training_again, is_of_box, is_rule, part_before,
+    part_of_line, title_of_box,
 };
 use places::{is_place, is_place_of, names_count_of_steps};
 use results::read_value_before_name;
 pub(super) use shown::heads_settings;
 use shown::{shows_object, shows_settings};
 use titles::head_of_distribution;
-pub(super) use titles::{Title, part_above_rule, part_heading, part_of_distribution, title_of};
+pub(super) use titles::{Title, part_above_rule, part_heading, part_of_box, part_of_distribution, title_of};
 use words::Line;
 
 use super::lexical::commas::{self, Comma};
-use super::lexical::named::{Beside, Named};
+use super::lexical::named::{Beside, LineValues};
 use super::lexical::names::{self, Meaning};
 use super::lexical::part_name::PartName;
 use super::lexical::tokens::{Decimals, Token, tokens_of};
@@ -43,25 +46,25 @@ const HEADED_WORDS_MAX: usize = 5;
 
 /// The values of a line of text, with its step; `None` when it is not about training. A line that only says where the
 /// script is has no values. `known`: what a comma in a number is, by the lines before.
-pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
+pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<LineValues> {
     read_line(printed, known, Kind::Whole)
 }
 
 /// What is before a dict in a line: it says where the script is beside any other words.
-pub(super) fn read_before_dict(printed: &str) -> Option<Named> {
+pub(super) fn read_before_dict(printed: &str) -> Option<LineValues> {
     read_line(printed, None, Kind::BeforeDict)
 }
 
 /// A line that is indented below one with a place and measures, and continues what that one says: its values may have
 /// any name, where they have decimals. Nothing for one with a step or an epoch.
-pub(super) fn read_continued(printed: &str, known: Option<Comma>) -> Option<Named> {
+pub(super) fn read_continued(printed: &str, known: Option<Comma>) -> Option<LineValues> {
     let named =
         read_line(printed, known, Kind::Continued).filter(|named| named.step.or(named.epoch).is_none())?;
-    Some(Named { position: None, total: None, ..named }).filter(Named::has_values)
+    Some(LineValues { position: None, total: None, ..named }).filter(LineValues::has_values)
 }
 
 /// A text beside a bar that has two values or more with decimals, whatever their names are: `d: 0.5; g: 0.75`.
-pub(super) fn read_pairs(printed: &str) -> Option<Named> {
+pub(super) fn read_pairs(printed: &str) -> Option<LineValues> {
     read_continued(printed, None).filter(|named| has_decimals(&named.values))
 }
 
@@ -76,7 +79,7 @@ enum Kind {
     BeforeDict,
 }
 
-fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
+fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<LineValues> {
     let is_continued = kind == Kind::Continued;
     if let Some(rest) = printed.strip_prefix("[CV") {
         return read_fit(rest);
@@ -86,12 +89,14 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
     let small = without_overlaps(printed.to_lowercase());
     let mut tokens = tokens_of(&small);
     let comma = commas::resolve(&mut tokens, known);
+    let fold = take_fold(&mut tokens);
     let line = Line { printed, small: &small, tokens: &tokens, is_continued };
     if let Some(named) = read_short_names(&tokens) {
-        return Some(Named { comma, ..named });
+        return Some(LineValues { comma, ..named });
     }
     let is_drawn = tokens.iter().any(is_block_of_rich);
-    let mut named = Named { is_done_round: is_of_xgboost(&small), is_drawn, comma, ..Named::default() };
+    let mut named =
+        LineValues { is_done_round: is_of_xgboost(&small), is_drawn, comma, ..LineValues::default() };
     named.beside = head_in_brackets(&tokens).map(Box::new);
     let mut measured = read_beginning(&tokens, &mut named) | read_espnet(&small, &mut named);
     read_values_before_names(&tokens, &mut named);
@@ -119,16 +124,14 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
     if shows_settings(&tokens) {
         return Some(named.into_settings()).filter(|named| named.has_values() || named.total_steps.is_some());
     }
-    if named.meaning() < Some(Meaning::Measure) && !named.has_place() && shows_object(printed) {
-        return None;
-    }
-    if !measured && may_begin_with_process(&tokens, printed) {
+    let is_object = named.meaning() < Some(Meaning::Measure) && !named.has_place() && shows_object(printed);
+    if is_object || (!measured && may_begin_with_process(&tokens, printed)) {
         return None;
     }
     let counts_steps = || names_count_of_steps(&tokens) && has_decimals(&named.values);
     let has_head = matches!(named.beside.as_deref(), Some(Beside::Head { .. }));
-    let about_training = measured || is_continued || has_head || counts_steps() || named.step.is_some();
-    let about_training = about_training || named.epoch.is_some();
+    let is_placed = named.step.or(named.epoch).is_some() || named.is_early();
+    let about_training = measured || is_continued || has_head || counts_steps() || is_placed;
     named.is_supposed = !about_training && (shows_results(&tokens) || begins_with_count(&named, &tokens));
     let about_training = about_training || named.is_supposed;
     if !about_training {
@@ -136,17 +139,19 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
         named.surplus = 0;
     }
     if named.values.is_empty() {
+        named.check_early(kind == Kind::BeforeDict || tokens.last() == Some(&Token::Other(':')));
         let is_before_dict = kind == Kind::BeforeDict && named.has_place();
-        let says_place = |named: &Named| is_before_dict || is_place(named, &tokens);
+        let says_place = |named: &LineValues| is_before_dict || is_place(named, &tokens);
         return Some(named).filter(|named| named.total_steps.is_some() || says_place(named));
     }
     name_by_head(&mut named, printed, &tokens);
+    name_by_group(&mut named, &tokens, fold);
     named.may_be_continued = !is_drawn && named.has_place() && named.meaning() == Some(Meaning::Measure);
     Some(named)
 }
 
 /// Takes all numbers of a line, and whether one is a measure; returns what the end of the line belongs to.
-fn read_numbers<'l>(line: &Line<'l>, named: &mut Named, measured: &mut bool) -> Scope<'l> {
+fn read_numbers<'l>(line: &Line<'l>, named: &mut LineValues, measured: &mut bool) -> Scope<'l> {
     let mut scope = Scope::default();
     let mut trained = Vec::new();
     for at in 0..line.tokens.len() {
@@ -170,7 +175,7 @@ fn read_numbers<'l>(line: &Line<'l>, named: &mut Named, measured: &mut bool) -> 
 }
 
 /// Gives all values the name of what their line is about, by the words that it begins with.
-fn name_by_head(named: &mut Named, printed: &str, tokens: &[Token<'_>]) {
+fn name_by_head(named: &mut LineValues, printed: &str, tokens: &[Token<'_>]) {
     if let Some(head) = head_of_distribution(printed) {
         return name_by_distribution(named, head);
     }
@@ -212,7 +217,7 @@ fn name_by_head(named: &mut Named, printed: &str, tokens: &[Token<'_>]) {
 
 /// Gives all values the name of the part of the data that their line begins with. Where another part is named behind it,
 /// nothing shows which of them a value is of.
-fn name_by_distribution(named: &mut Named, (part, behind): (PartName, &str)) {
+fn name_by_distribution(named: &mut LineValues, (part, behind): (PartName, &str)) {
     let is_between = |letter: char| !letter.is_alphanumeric() && letter != '_';
     let words = behind.split(is_between).filter(|word| !word.is_empty());
     if words.skip(1).any(|word| names::part_of_data(word).is_some()) {
@@ -223,7 +228,7 @@ fn name_by_distribution(named: &mut Named, (part, behind): (PartName, &str)) {
 }
 
 /// Whether a line begins with how far an epoch is, in brackets, and has values with decimals: `[1600/16000] [L1: 12.5]`.
-fn begins_with_count(named: &Named, tokens: &[Token<'_>]) -> bool {
+fn begins_with_count(named: &LineValues, tokens: &[Token<'_>]) -> bool {
     use Token::{Number, Other};
     let begins =
         matches!(tokens, [Other('['), Number { .. }, Other('/'), Number { .. }, Other(']'), Other('['), ..]);
@@ -272,7 +277,7 @@ fn head_in_brackets(tokens: &[Token<'_>]) -> Option<Beside> {
 /// A line below one that only says where the script is, with one value: its name is all the words before it, and may be any with a slash,
 /// `throughput/tokens: 512`, or one of a mean, `Mean episode length: 301`. Of an item of a list, which may show the mean beside the value,
 /// `| > log_mle: 0.5 (0.75)`, it is any name.
-pub(super) fn read_below_heading(printed: &str, is_item: bool, known: Option<Comma>) -> Option<Named> {
+pub(super) fn read_below_heading(printed: &str, is_item: bool, known: Option<Comma>) -> Option<LineValues> {
     use Token::{Number, Other};
     // `GPU memory (MB)=512`
     if !is_item && memchr::memchr2(b'(', b'[', printed.as_bytes()).is_some() {
@@ -282,7 +287,7 @@ pub(super) fn read_below_heading(printed: &str, is_item: bool, known: Option<Com
     let mut tokens = tokens_of(&small);
     let comma = commas::resolve(&mut tokens, known);
     if let Some(values) = pairs_of(&tokens).filter(|_| !is_item) {
-        return Some(Named { comma, values, ..Named::default() });
+        return Some(LineValues { comma, values, ..LineValues::default() });
     }
     let is_bullet = |token: &&Token<'_>| is_item && matches!(token, Other('*' | '-' | '|' | '>'));
     let begin = tokens.iter().take_while(is_bullet).count();
@@ -297,7 +302,7 @@ pub(super) fn read_below_heading(printed: &str, is_item: bool, known: Option<Com
     let is_of_mean = words.len() > 1 && names::is_of_mean(words[0]);
     let is_any = is_item && *decimals != Decimals::None;
     let line = Line { printed, small: &small, tokens, is_continued: false };
-    let mut named = Named { comma, ..Named::default() };
+    let mut named = LineValues { comma, ..LineValues::default() };
     read_number(&line, end - 1, &mut named);
     named.phrases.clear();
     let (_, value) = named.values.pop().or_else(|| single_value(tokens).filter(|_| is_of_mean || is_any))?;
@@ -354,9 +359,9 @@ fn single_value(tokens: &[Token<'_>]) -> Option<(String, f64)> {
 
 /// A fit of scikit-learn's searches: only what follows the parameters is measured.
 /// `[CV 1/5] END C=0.1, kernel=rbf;, score=(train=0.9, test=0.8) total time= 0.1s`
-fn read_fit(line: &str) -> Option<Named> {
+fn read_fit(line: &str) -> Option<LineValues> {
     let (_, scores) = line.rsplit_once(';')?;
-    let mut named = Named::default();
+    let mut named = LineValues::default();
     let scores = scores.to_lowercase();
     let mut tokens = tokens_of(&scores);
     commas::resolve(&mut tokens, None);

@@ -1,5 +1,7 @@
 //! What each number of a line of text is: a place, a value, or nothing.
 
+use trackway_core::MetricStep;
+
 use super::super::objects;
 use super::super::{NAME_BYTES_MAX, VALUES_MAX};
 use super::parts::whose_line;
@@ -12,7 +14,7 @@ use super::written::{
     TIME_UNITS, Written, changed_to, fraction_of, highest_listed, is_behind_share, is_one_of_so_many,
     is_time, list_at, mean_behind, result_of_fraction, second_of, share_in_percent, value_at_step,
 };
-use crate::printed::lexical::named::{Beside, Named};
+use crate::printed::lexical::named::{Beside, LineValues};
 use crate::printed::lexical::names::{self, Meaning, Place};
 use crate::printed::lexical::tokens::{Decimals, Token};
 
@@ -22,7 +24,7 @@ const STEP_MAX: f64 = 9e15;
 const OF_SENTENCES: [&str; 6] = ["is", "was", "below", "exceeds", "exceeded", "fell"];
 
 /// Takes the number at this place with the words before it. Whether it is a measure.
-pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool {
+pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut LineValues) -> bool {
     let tokens = line.tokens;
     let Token::Number { value, whole, share, decimals } = tokens[at] else { return false };
     let listed = highest_listed(tokens, at);
@@ -78,10 +80,7 @@ pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool
             false
         }
         Some(Place::Epoch) => {
-            named.epoch = named.epoch.or(whole);
-            named.part_of_epoch =
-                named.part_of_epoch.or(Some(value).filter(|epoch| objects::is_part(*epoch)));
-            named.epoch_counted_from_one |= of.is_some() || is_one_of_so_many(tokens, at);
+            read_epoch(tokens, at, &written, named);
             false
         }
         Some(Place::Total) => {
@@ -94,7 +93,12 @@ pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool
 }
 
 /// Takes a number without words before it: `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
-fn read_progress(tokens: &[Token<'_>], at: usize, &Written { whole, of, .. }: &Written, named: &mut Named) {
+fn read_progress(
+    tokens: &[Token<'_>],
+    at: usize,
+    &Written { whole, of, .. }: &Written,
+    named: &mut LineValues,
+) {
     let is_rate = matches!(tokens.get(at + 3), Some(Token::Word(unit)) if unit.ends_with("/s"));
     if of.is_some() && named.epoch.is_some() && is_epoch_of_all(tokens, at) {
         named.epoch_counted_from_one |= named.epoch == whole;
@@ -104,16 +108,32 @@ fn read_progress(tokens: &[Token<'_>], at: usize, &Written { whole, of, .. }: &W
     }
 }
 
+/// Takes a number that is called an epoch.
+fn read_epoch(
+    tokens: &[Token<'_>],
+    at: usize,
+    &Written { value, whole, of, .. }: &Written,
+    named: &mut LineValues,
+) {
+    named.epoch = named.epoch.or(whole);
+    named.early_step = named.early_step.or(early_step(value));
+    named.part_of_epoch = named.part_of_epoch.or(Some(value).filter(|epoch| objects::is_part(*epoch)));
+    named.epoch_counted_from_one |= of.is_some() || is_one_of_so_many(tokens, at);
+}
+
 /// Takes a number that is called a step. `listed`: the highest of several.
 fn read_step(
     tokens: &[Token<'_>],
     words: &Words<'_>,
     (&Written { value, whole, of, decimals, .. }, listed): (&Written, Option<u64>),
-    named: &mut Named,
+    named: &mut LineValues,
 ) {
     match listed {
         Some(_) => named.take_step(listed, None),
         None if words.is_after_nan => {}
+        None if early_step(value).is_some() => {
+            named.early_step = early_step(value).filter(|_| !words.is_plural()).or(named.early_step);
+        }
         // `(10/500) … Step: 0k`
         None if decimals == Decimals::Scaled && named.position.is_some() => {}
         // Several lines have it: it is none that begins again.
@@ -137,6 +157,12 @@ fn read_step(
     }
 }
 
+/// The step that a number below 0 is.
+fn early_step(value: f64) -> Option<MetricStep> {
+    let is_early = value < 0.0 && value > -STEP_MAX && value.fract() == 0.0;
+    is_early.then_some(value as MetricStep)
+}
+
 /// Takes a number that is a count or a fraction, or whose form no value has. None: it may be a value.
 /// Else whether it is a measure.
 fn read_count(
@@ -144,7 +170,7 @@ fn read_count(
     at: usize,
     words: &Words<'_>,
     &Written { whole, of, decimals, is_listed, .. }: &Written,
-    named: &mut Named,
+    named: &mut LineValues,
 ) -> Option<bool> {
     let name = &words.name;
     let is_batch = matches!(
@@ -211,7 +237,13 @@ fn read_count(
 }
 
 /// Takes a value with the words before it. Whether it is a measure.
-fn read_value(line: &Line<'_>, at: usize, words: &Words<'_>, written: &Written, named: &mut Named) -> bool {
+fn read_value(
+    line: &Line<'_>,
+    at: usize,
+    words: &Words<'_>,
+    written: &Written,
+    named: &mut LineValues,
+) -> bool {
     let &Written { value, whole, share, of, decimals, .. } = written;
     let (tokens, name) = (line.tokens, &words.name);
     let printed_name = line.name_in_camel_case(words, at);
@@ -258,12 +290,8 @@ fn read_value(line: &Line<'_>, at: usize, words: &Words<'_>, written: &Written, 
         return measure;
     }
     match list_at(tokens, at) {
-        Some(_) if names::meaning_of(&name) != Meaning::Measure => return false,
-        Some(list) => {
-            for (place, value) in list.into_iter().enumerate().take(VALUES_MAX - named.values.len()) {
-                named.take_value(format!("{name}_{place}"), value, word_before);
-            }
-        }
+        Some(list) if !take_list(&list, &name, word_before, named) => return false,
+        Some(_) => {}
         None => named.take_value(name, fraction.or(share).unwrap_or(value), word_before),
     }
     if let Some(mean) = mean_behind(tokens, at)
@@ -274,13 +302,31 @@ fn read_value(line: &Line<'_>, at: usize, words: &Words<'_>, written: &Written, 
     measure
 }
 
+/// Takes the values of a list, each with its place in its name. False: it is none of values.
+fn take_list(list: &[f64], name: &str, word_before: &str, named: &mut LineValues) -> bool {
+    let is_of_optimizer = names::is_of_optimizer(name);
+    match list {
+        // DeepSpeed has one for each group of parameters.
+        [first, others @ ..] if is_of_optimizer && others.iter().all(|other| other == first) => {
+            named.take_value(name.to_owned(), *first, word_before);
+        }
+        _ if names::meaning_of(name) != Meaning::Measure && !is_of_optimizer => return false,
+        _ => {
+            for (place, value) in list.iter().enumerate().take(VALUES_MAX - named.values.len()) {
+                named.take_value(format!("{name}_{place}"), *value, word_before);
+            }
+        }
+    }
+    true
+}
+
 /// Takes a value whose words may be its name where the line has others.
 fn read_phrase(
     line: &Line<'_>,
     at: usize,
     words: &Words<'_>,
     &Written { value, decimals, .. }: &Written,
-    named: &mut Named,
+    named: &mut LineValues,
 ) {
     let name = &words.name;
     // `epoch 1 | train 0.5 | val 0.25`
@@ -358,7 +404,7 @@ fn name_at_rank(tokens: &[Token<'_>], at: usize) -> Option<String> {
 
 /// Takes values that precede their names, where two parts of the line or more have that form and one of them is a measure:
 /// `4.25 avg loss, 0.001 rate`.
-pub(super) fn read_values_before_names(tokens: &[Token<'_>], named: &mut Named) {
+pub(super) fn read_values_before_names(tokens: &[Token<'_>], named: &mut LineValues) {
     let is_separator = |token: &Token<'_>| matches!(token, Token::Other(',' | ';' | '|'));
     if !tokens.iter().any(is_separator) {
         return;

@@ -1,7 +1,7 @@
 //! Which part of the data the values of a line of text are of.
 
 use super::super::NAME_BYTES_MAX;
-use crate::printed::lexical::named::Named;
+use crate::printed::lexical::named::LineValues;
 use crate::printed::lexical::names::{self, Meaning, is_training, part_of_data};
 use crate::printed::lexical::prefix::message_of;
 use crate::printed::lexical::tokens::Token;
@@ -54,6 +54,23 @@ pub(in crate::printed) fn is_rule(line: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(line.trim_ascii()) else { return false };
     let Some(first) = text.chars().next().filter(|first| DRAWN.contains(*first)) else { return false };
     text.chars().all(|letter| letter == first) && text.chars().take(RULE_SIGNS_MIN).count() == RULE_SIGNS_MIN
+}
+
+/// Whether a line is one of a drawn box: `│ 0.5 │`, `└─────┘`.
+pub(in crate::printed) fn is_of_box(line: &[u8]) -> bool {
+    // These letters are those of U+2500 to U+257F.
+    matches!(line.trim_ascii_start(), [0xe2, 0x94 | 0x95, ..])
+}
+
+/// The title of the box whose top a line is: what is drawn in it, `╭── Validation ──╮`, or the line above it.
+pub(in crate::printed) fn title_of_box<'l>(line: &'l [u8], above: &'l [u8]) -> Option<&'l str> {
+    /// The first corners of boxes.
+    const CORNERS: [char; 4] = ['┌', '┏', '╔', '╭'];
+    let line =
+        Some(line).filter(|line| is_of_box(line)).and_then(|line| std::str::from_utf8(line).ok())?.trim();
+    let is_drawn = |letter: char| matches!(letter, '\u{2500}'..='\u{257f}' | ' ');
+    let inside = line.strip_prefix(CORNERS)?.trim_matches(is_drawn);
+    if inside.is_empty() { Some(std::str::from_utf8(above).ok()?.trim()) } else { Some(inside) }
 }
 
 /// The part of the data that words name and nothing else; the one that something is evaluated on, if they say so:
@@ -250,7 +267,7 @@ pub(in crate::printed) fn heads_best_values(line: &[u8]) -> bool {
 }
 
 /// Takes the values of a measure for two parts of the data: `LOSS train 0.5 valid 0.25`. Whether there are such.
-pub(super) fn read_measure_of_parts(tokens: &[Token<'_>], named: &mut Named) -> bool {
+pub(super) fn read_measure_of_parts(tokens: &[Token<'_>], named: &mut LineValues) -> bool {
     use Token::{Number, Word};
     let known = named.values.len();
     for window in tokens.windows(5) {

@@ -3,7 +3,7 @@
 use super::super::NAME_BYTES_MAX;
 use super::parts::DECORATION;
 use super::words::{WORDS_MAX, Words};
-use crate::printed::lexical::named::Named;
+use crate::printed::lexical::named::LineValues;
 use crate::printed::lexical::names::{self, Meaning, Place, is_training};
 use crate::printed::lexical::tokens::{Decimals, Token};
 
@@ -106,7 +106,7 @@ pub(super) fn is_place_of(tokens: &[Token<'_>], at: usize) -> bool {
 
 /// Whether a line says where the script is and nothing else: `-- Epoch 3`, `=== epoch 4 of 6 ===`, `Epoch 0/24`,
 /// `[step=10/5000]`, `[epoch=0/1][batch=10/100]:`.
-pub(super) fn is_place(named: &Named, tokens: &[Token<'_>]) -> bool {
+pub(super) fn is_place(named: &LineValues, tokens: &[Token<'_>]) -> bool {
     let says_no_more = |token: &Token<'_>| match token {
         Token::Word(word) => OF_PLACES.contains(word) || names::place_of(&[*word], word) == Some(Place::Step),
         Token::Number { .. } => true,
@@ -116,7 +116,8 @@ pub(super) fn is_place(named: &Named, tokens: &[Token<'_>]) -> bool {
     };
     let is_step = |token: &Token<'_>| matches!(token, Token::Word(word) if names::place_of(&[*word], word) == Some(Place::Step));
     let counts_steps = named.position.is_some() && tokens.iter().any(is_step);
-    let says_place = named.step.is_some() || named.epoch.is_some() || counts_steps;
+    let says_place =
+        named.step.is_some() || named.epoch.is_some() || named.early_step.is_some() || counts_steps;
     // A bar of Rich without values: `Epoch 0/2 ━━━━ 10/10 0:00:01 • 0:00:00`.
     let is_drawn = named.epoch.is_some() && named.position.is_some() && named.is_drawn;
     if shows_vector(tokens) {
@@ -154,7 +155,7 @@ fn is_named_epoch(tokens: &[Token<'_>], at: usize) -> bool {
 }
 
 /// Whether a line has a step and nothing but names with numbers: `Updates 10, num timesteps 880, FPS 520`.
-fn lists_pairs(named: &Named, tokens: &[Token<'_>]) -> bool {
+fn lists_pairs(named: &LineValues, tokens: &[Token<'_>]) -> bool {
     use Token::{Number, Other, Word};
     let is_separator = |token: &Token<'_>| matches!(token, Other(',' | '|' | ';'));
     let is_pair = |part: &[Token<'_>]| match part {
@@ -207,7 +208,7 @@ fn ends_with_place(tokens: &[Token<'_>]) -> bool {
 }
 
 /// Whether a line says that an evaluation begins at a step: `Iteration 500, Testing net (#0)`.
-fn heads_evaluation(named: &Named, tokens: &[Token<'_>]) -> bool {
+fn heads_evaluation(named: &LineValues, tokens: &[Token<'_>]) -> bool {
     let [Token::Word(first), Token::Number { whole: Some(_), .. }, rest @ ..] = tokens else { return false };
     let is_step = names::place_of(&[*first], first) == Some(Place::Step);
     is_step && named.step.is_some() && rest.iter().take(HEAD_MAX).any(is_evaluating)

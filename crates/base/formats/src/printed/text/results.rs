@@ -3,7 +3,7 @@
 
 use super::super::NAME_BYTES_MAX;
 use super::words::{Line, PHRASE_WORDS_MAX, WORDS_MAX};
-use crate::printed::lexical::named::Named;
+use crate::printed::lexical::named::LineValues;
 use crate::printed::lexical::names::{self, Meaning, Place};
 use crate::printed::lexical::tokens::{Decimals, Token};
 
@@ -71,7 +71,7 @@ fn best_of_part(line: &Line<'_>, before: &[Token<'_>]) -> Option<String> {
 }
 
 /// Takes the value of a line that begins with it and names it behind a sign: `0.84 = Validation score (accuracy)`. Whether it is such.
-pub(super) fn read_value_before_name(tokens: &[Token<'_>], named: &mut Named) -> bool {
+pub(super) fn read_value_before_name(tokens: &[Token<'_>], named: &mut LineValues) -> bool {
     use Token::{Number, Other};
     let [Number { value, decimals: Decimals::Point, .. }, Other('='), rest @ ..] = tokens else {
         return false;

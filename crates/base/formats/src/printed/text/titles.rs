@@ -92,6 +92,12 @@ pub(in crate::printed) fn part_above_rule(line: &[u8]) -> Option<PartName> {
     if is_text { part_of_evaluation(title) } else { None }
 }
 
+/// The part of the data that the title of a box names; the training has no prefix.
+pub(in crate::printed) fn part_of_box(title: &str) -> Option<Option<PartName>> {
+    let part = part_named(title, true).map(|part| part.map(PartName::from));
+    part.or_else(|| part_above_rule(title.as_bytes()).map(Some))
+}
+
 /// The part of the data that a text names with the distribution of its data: `test_ood` of `OOD test`, `test (OOD)` and
 /// `Evaluation on OOD test set`. Nothing for a part without one.
 pub(in crate::printed) fn part_of_distribution(text: &str) -> Option<PartName> {

@@ -146,6 +146,17 @@ fn check_errors(text: &str, overrides: &[&str], expected: &str) {
 
 const MINIMAL: &str = "[run]\nname = \"a\"\ncommand = [\"true\"]\n";
 
+/// Proves that a value is found by its keys, and where the file does not have it the nearest key on the way that it has.
+#[test]
+fn a_value_has_its_place() {
+    let source = "[run]\nname = \"é\"\ncommand = [\"x\"]\n[data.train]\npath = \"a.csv\"\n";
+    let of = |keys: &[&str]| place_of(source, keys);
+    assert_eq!(of(&["run", "command"]), Some((3, 11)));
+    assert_eq!(of(&["data", "train", "path"]), Some((5, 8)));
+    assert_eq!(of(&["data", "train", "label"]), Some((4, 7)));
+    assert_eq!((of(&["launch", "engine"]), place_of("[run", &["run"])), (None, None));
+}
+
 /// Proves that a run names its project and what depends on it, that the config is the same with them, and that another word is named
 /// with those that there are.
 #[test]

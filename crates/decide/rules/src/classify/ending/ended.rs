@@ -8,8 +8,8 @@ use super::near_end::{
 };
 use super::outlived::AT_ONCE_MICROS;
 use super::work::{Failure, Origin, Work};
-use crate::classify::evidence::{Stream, TerminationEvidence};
-use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
+use crate::classify::evidence::{Stream, TerminationEvidence as Evidence};
+use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding as Finding};
 use crate::classify::placed::{PlacedHit, frame_item};
 use crate::classify::rule::FactRule;
 use crate::scan::Handling;
@@ -19,7 +19,7 @@ use crate::signatures::{Role, code, collective, completion, early_stop};
 const LOOSE_REACH_LINES: u64 = 30;
 
 /// The last statement that the work reached its end, if it is the last word of the log.
-pub(crate) fn stated(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(crate) fn stated(placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Finding> {
     let is_statement = |found: &&PlacedHit<'_>| {
         found.role == Role::Completion
             && found.is_open()
@@ -54,7 +54,7 @@ fn is_loose(statement: &PlacedHit<'_>) -> bool {
 }
 
 /// Whether the stream ends with this line, a line or two aside, after results of the work.
-fn closes(found: &PlacedHit<'_>, evidence: &TerminationEvidence) -> bool {
+fn closes(found: &PlacedHit<'_>, evidence: &Evidence) -> bool {
     evidence.logs.iter().filter(|log| Some(log.stream) == found.stream).any(|log| {
         let is_last = found.line_number + AFTERWORD_LINES > log.log.line_count;
         is_last && log.log.ending.has_results
@@ -62,10 +62,7 @@ fn closes(found: &PlacedHit<'_>, evidence: &TerminationEvidence) -> bool {
 }
 
 /// The last count of epochs or steps that is complete, if nothing in the logs failed.
-pub(crate) fn counted(
-    placed: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> Option<TerminationFinding> {
+pub(crate) fn counted(placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Finding> {
     let is_plan =
         |found: &PlacedHit<'_>| found.signature == early_stop::COUNTER && !counter_is_full(&found.text);
     let is_hint = |found: &PlacedHit<'_>| found.role == Role::Hint && found.is_open() && !is_plan(found);
@@ -73,7 +70,7 @@ pub(crate) fn counted(
     let ending =
         evidence.logs.iter().map(|log| (log.stream, &log.log.ending)).find(|(_, end)| end.complete_at > 0);
     let (stream, ending) = ending.filter(|_| !has_failure)?;
-    let mut finding = TerminationFinding::new(Reason::Completed, FactRule::CountComplete, Confidence::Guess);
+    let mut finding = Finding::new(Reason::Completed, FactRule::CountComplete, Confidence::Guess);
     finding.items.push(line_item(stream, ending.complete_at, &ending.complete_text));
     Some(finding)
 }
@@ -89,18 +86,17 @@ pub(crate) fn counter_is_full(text: &str) -> bool {
 }
 
 /// The training loss that was NaN or infinite in the last lines of a stream.
-pub(crate) fn lost_loss(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(crate) fn lost_loss(evidence: &Evidence) -> Option<Finding> {
     let lost = evidence.logs.iter().find(|log| log.log.ending.lost_losses > 0)?;
     let ending = &lost.log.ending;
     let confidence = if ending.lost_losses > 1 { Confidence::Likely } else { Confidence::Guess };
-    let mut finding =
-        TerminationFinding::new(Reason::NumericDivergence, FactRule::LastLossNotFinite, confidence);
+    let mut finding = Finding::new(Reason::NumericDivergence, FactRule::LastLossNotFinite, confidence);
     finding.items.push(line_item(lost.stream, ending.lost_at, &ending.lost_text));
     Some(finding)
 }
 
 /// The last line of standard error, if an exit code other than 0 followed and no progress: `sys.exit("no tokens")` prints its text there.
-pub(crate) fn last_words(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(crate) fn last_words(evidence: &Evidence) -> Option<Finding> {
     evidence.exit_code.filter(|code| *code != 0)?;
     let log = evidence.logs.iter().find(|log| log.stream == Stream::Stderr)?;
     let words = log.log.ending.last_words.as_ref()?;
@@ -113,7 +109,7 @@ pub(crate) fn last_words(evidence: &TerminationEvidence) -> Option<TerminationFi
             .zip(said_at)
             .is_some_and(|(at, said_at)| at.as_micros() - said_at.as_micros() > AT_ONCE_MICROS)
     });
-    let mut finding = TerminationFinding::new(Reason::Unknown, FactRule::LastWords, Confidence::Guess);
+    let mut finding = Finding::new(Reason::Unknown, FactRule::LastWords, Confidence::Guess);
     finding.items.push(line_item(log.stream, words.line_number, &words.text));
     (!was_followed).then_some(finding)
 }
@@ -125,11 +121,7 @@ fn line_item(stream: Stream, line_number: u64, text: &str) -> EvidenceItem {
 
 /// Whether something in the logs makes a normal end less than certain. A trainer's or platform's own statement of it settles everything
 /// but what cannot be survived.
-pub(crate) fn has_doubts(
-    placed: &[PlacedHit<'_>],
-    telling: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> bool {
+pub(crate) fn has_doubts(placed: &[PlacedHit<'_>], telling: &[PlacedHit<'_>], evidence: &Evidence) -> bool {
     let firm_end =
         placed.iter().rfind(|found| found.role == Role::Completion && found.is_open() && !is_loose(found));
     let counts = |found: &PlacedHit<'_>| match firm_end {
@@ -148,7 +140,7 @@ pub(crate) fn has_doubts(
 }
 
 /// Whether the work could stop before its last step, and neither words, a complete count nor a final result show that it did not.
-fn may_have_stopped(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
+fn may_have_stopped(placed: &[PlacedHit<'_>], evidence: &Evidence) -> bool {
     let is_end = |found: &PlacedHit<'_>| found.role == Role::Completion && found.is_open();
     placed.iter().any(|found| found.signature == early_stop::COUNTER)
         && !placed.iter().any(is_end)
@@ -157,17 +149,14 @@ fn may_have_stopped(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) ->
 }
 
 /// Whether nothing is printed of the work but errors that were dealt with.
-fn did_nothing(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
+fn did_nothing(placed: &[PlacedHit<'_>], evidence: &Evidence) -> bool {
     placed.iter().any(|found| found.is_failure() && found.handling == Handling::Handled)
         && !logged::shows_work(evidence)
 }
 
 /// A stop that was not the end of the plan, near the end of its stream and without a statement of a normal end after it. Scripts exit with
 /// code 0 after it too.
-pub(crate) fn stopped(
-    placed: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> Option<TerminationFinding> {
+pub(crate) fn stopped(placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Finding> {
     let last = placed.iter().find(|found| is_stop(found) && found.is_within(evidence, NEAR_END_LINES))?;
     let is_ended_well = placed.iter().any(|other| {
         other.role == Role::Completion
@@ -202,10 +191,7 @@ fn is_own_plan(text: &str) -> bool {
 
 /// A SIGTERM that the script, or its trainer, wrote down as received near the end of a stream, where nothing states
 /// that the work reached its end. Trainers exit with code 0 after it.
-pub(crate) fn took_sigterm(
-    placed: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> Option<TerminationFinding> {
+pub(crate) fn took_sigterm(placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Finding> {
     let is_complete =
         is_counted(evidence) || placed.iter().any(|found| found.role == Role::Completion && found.is_open());
     let is_receipt = |found: &&PlacedHit<'_>| {
@@ -218,8 +204,8 @@ pub(crate) fn took_sigterm(
         true => (Reason::Preempted, FactRule::SigtermPreempts, Confidence::Likely),
         false => (Reason::Unknown, FactRule::KilledFromOutside, Confidence::Guess),
     };
-    let finding = TerminationFinding::new(reason, rule, confidence);
-    Some(TerminationFinding { items: last.finding(confidence).items, ..finding })
+    let finding = Finding::new(reason, rule, confidence);
+    Some(Finding { items: last.finding(confidence).items, ..finding })
 }
 
 fn says_received_sigterm(text: &str) -> bool {
@@ -248,7 +234,7 @@ fn can_be_survived(other: &PlacedHit<'_>) -> bool {
 
 /// Whether a stream ends with the exception that ended the work, or with a launcher's report of a failed child, and nothing states a normal
 /// end.
-pub(crate) fn badly(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
+pub(crate) fn badly(placed: &[PlacedHit<'_>], evidence: &Evidence) -> bool {
     if is_stated(placed, evidence) {
         return false;
     }
@@ -261,15 +247,12 @@ pub(crate) fn badly(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) ->
 }
 
 /// Whether the count of the work is complete, and its stream speaks of no failure after it.
-fn is_counted(evidence: &TerminationEvidence) -> bool {
+fn is_counted(evidence: &Evidence) -> bool {
     evidence.logs.iter().any(|log| log.log.ending.complete_at > 0)
 }
 
 /// The exception of the last traceback of a stream, with the frame that raised it, where nothing shows whether it was handled.
-pub(crate) fn unsettled(
-    placed: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> Option<TerminationFinding> {
+pub(crate) fn unsettled(placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Finding> {
     let (found, thrown) = evidence.logs.iter().find_map(|log| {
         let end = log.log.last_traceback.as_ref()?;
         let is_its = |found: &&PlacedHit<'_>| found.stream == Some(log.stream) && is_end_of(end, found);
@@ -277,5 +260,5 @@ pub(crate) fn unsettled(
         Some((found, found.finding(Confidence::Guess)))
     })?;
     let frame = found.hit.raised_at.as_ref().map(|frame| frame_item(*found, frame));
-    Some(TerminationFinding { items: thrown.items.into_iter().chain(frame).collect(), ..thrown })
+    Some(Finding { items: thrown.items.into_iter().chain(frame).collect(), ..thrown })
 }

@@ -8,8 +8,8 @@ use super::log_lines::{
 use super::near_end::{AFTERWORD_LINES, MESSAGE_LINES, is_followed, is_stated};
 use super::outlived::AT_ONCE_MICROS;
 use super::work::{Count, Origin, Work};
-use crate::classify::evidence::{StreamLog, TerminationEvidence};
-use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
+use crate::classify::evidence::{StreamLog, TerminationEvidence as Evidence};
+use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding as Finding};
 use crate::classify::placed::PlacedHit;
 use crate::classify::rule::FactRule;
 use crate::pattern::Pattern;
@@ -30,10 +30,7 @@ static DONE_INSTEAD: Pattern = Pattern::made(|| {
 });
 
 /// The failure of the work, if one of the errors is that.
-pub(crate) fn gave_up(
-    placed: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> Option<TerminationFinding> {
+pub(crate) fn gave_up(placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Finding> {
     if is_stated(placed, evidence) {
         return None;
     }
@@ -46,7 +43,7 @@ pub(crate) fn gave_up(
 }
 
 /// The failure of the work as the script says it and no pattern knows it: with the known failure just before them, if there is one.
-fn said_failed(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+fn said_failed(placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Finding> {
     // A trainer speaks of its interruption by a signal too.
     if placed.iter().any(|found| found.signature == code::KILLED) {
         return None;
@@ -63,15 +60,12 @@ fn said_failed(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> Opti
     if let Some(known) = placed.iter().rfind(is_its) {
         return Some(known.finding(Confidence::Likely));
     }
-    let finding = TerminationFinding::new(Reason::Unknown, FactRule::LastWords, Confidence::Likely);
-    Some(TerminationFinding { items: vec![said.item()], ..finding })
+    let finding = Finding::new(Reason::Unknown, FactRule::LastWords, Confidence::Likely);
+    Some(Finding { items: vec![said.item()], ..finding })
 }
 
 /// Exit code 0 with the last of the errors, unless something states a normal end.
-pub(crate) fn outlasted(
-    placed: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> Option<TerminationFinding> {
+pub(crate) fn outlasted(placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Finding> {
     if is_stated(placed, evidence) {
         return None;
     }
@@ -79,15 +73,14 @@ pub(crate) fn outlasted(
         Some(found) => found.finding(Confidence::Likely).items,
         None => vec![said(evidence).pop()?.item()],
     };
-    let finding =
-        TerminationFinding::new(Reason::Completed, FactRule::ExitZeroAfterError, Confidence::Likely);
-    Some(TerminationFinding { items, ..finding })
+    let finding = Finding::new(Reason::Completed, FactRule::ExitZeroAfterError, Confidence::Likely);
+    Some(Finding { items, ..finding })
 }
 
 /// Errors of the last lines that the script logged as such and that nothing took back.
 fn errors<'p, 'a>(
     placed: &'p [PlacedHit<'a>],
-    evidence: &'p TerminationEvidence,
+    evidence: &'p Evidence,
 ) -> impl Iterator<Item = &'p PlacedHit<'a>> {
     placed.iter().filter(move |found| {
         matches!(found.role, Role::Cause | Role::Verdict | Role::Exception)
@@ -119,11 +112,11 @@ impl LoggedError<'_> {
 }
 
 /// Such lines, whether or not a pattern knows them, without those after which the training continued.
-fn said(evidence: &TerminationEvidence) -> Vec<LoggedError<'_>> {
+fn said(evidence: &Evidence) -> Vec<LoggedError<'_>> {
     evidence.logs.iter().flat_map(|stream| said_in(stream, evidence)).collect()
 }
 
-fn said_in<'a>(stream: &'a StreamLog, evidence: &TerminationEvidence) -> Vec<LoggedError<'a>> {
+fn said_in<'a>(stream: &'a StreamLog, evidence: &Evidence) -> Vec<LoggedError<'a>> {
     let (results, progress) = after_elsewhere(stream, evidence);
     let log = &stream.log;
     let first_kept = (log.line_count + 1).saturating_sub(log.last_lines.len() as u64);
@@ -146,10 +139,8 @@ fn said_in<'a>(stream: &'a StreamLog, evidence: &TerminationEvidence) -> Vec<Log
 
 /// Whether another stream has a result after the last line of this one, and how many lines of progress. What is read together may have been
 /// written before.
-fn after_elsewhere(stream: &StreamLog, evidence: &TerminationEvidence) -> (bool, usize) {
-    let Some(last_at) = stream.log.ending.last_line.and_then(|last| last.at) else {
-        return (false, 0);
-    };
+fn after_elsewhere(stream: &StreamLog, evidence: &Evidence) -> (bool, usize) {
+    let Some(last_at) = stream.log.ending.last_line.and_then(|last| last.at) else { return (false, 0) };
     let is_later =
         |moment: &&Moment| moment.at.is_some_and(|at| at.as_micros() - last_at.as_micros() > AT_ONCE_MICROS);
     let others = || evidence.logs.iter().filter(|log| log.stream != stream.stream);
@@ -159,12 +150,7 @@ fn after_elsewhere(stream: &StreamLog, evidence: &TerminationEvidence) -> (bool,
 
 /// Whether the work was not done: the script says that it failed, its count falls short, the machine failed with the last words, or there
 /// are no words but of the error.
-fn is_of_work(
-    found: &PlacedHit<'_>,
-    work: Work,
-    placed: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> bool {
+fn is_of_work(found: &PlacedHit<'_>, work: Work, placed: &[PlacedHit<'_>], evidence: &Evidence) -> bool {
     let Some(stream) = evidence.logs.iter().find(|log| Some(log.stream) == found.stream) else {
         return false;
     };
@@ -190,14 +176,14 @@ fn is_of_work(
 }
 
 /// Whether its stream has a result or a count of the work behind it.
-pub(crate) fn is_followed_by_work(found: &PlacedHit<'_>, evidence: &TerminationEvidence) -> bool {
+pub(crate) fn is_followed_by_work(found: &PlacedHit<'_>, evidence: &Evidence) -> bool {
     let log = evidence.logs.iter().find(|log| Some(log.stream) == found.stream);
     let is_result = |line: &str| RESULT.is_match(line) && !line.contains("wandb");
     log.is_some_and(|log| lines_from(&log.log, found.line_number + 1).any(is_result))
 }
 
 /// Whether the attempt printed or recorded anything of its work, as far as its last lines show.
-pub(crate) fn shows_work(evidence: &TerminationEvidence) -> bool {
+pub(crate) fn shows_work(evidence: &Evidence) -> bool {
     let has_bar = |log: &LogEvidence| log.last_lines.iter().any(|line| line.contains("%|"));
     evidence.progress.last_step.is_some()
         || evidence.logs.iter().any(|stream| {

@@ -2,7 +2,7 @@
 
 use trackway_core::TerminationReason as Reason;
 
-use crate::classify::evidence::{StreamLog, TerminationEvidence};
+use crate::classify::evidence::{StreamLog, TerminationEvidence as Evidence};
 use crate::classify::placed::PlacedHit;
 use crate::pattern::Pattern;
 use crate::scan::{self, TracebackEnd};
@@ -18,7 +18,7 @@ pub(super) const AFTERWORD_LINES: u64 = 3;
 pub(crate) const MESSAGE_LINES: u64 = 14;
 
 /// Whether something states a normal end, or that more training would not have helped.
-pub(super) fn is_stated(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
+pub(super) fn is_stated(placed: &[PlacedHit<'_>], evidence: &Evidence) -> bool {
     let is_early = |found: &PlacedHit<'_>| {
         found.reason == Reason::EarlyStopped && found.role != Role::Hint && found.is_open()
     };
@@ -26,14 +26,14 @@ pub(super) fn is_stated(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence
 }
 
 /// Whether something states a normal end. A bare word for it, which a wrapper prints too, does not after a count that falls short.
-fn has_stated_end(placed: &[PlacedHit<'_>], evidence: &TerminationEvidence) -> bool {
+fn has_stated_end(placed: &[PlacedHit<'_>], evidence: &Evidence) -> bool {
     let is_believed =
         |found: &PlacedHit<'_>| found.signature != completion::BARE_WORD || !falls_short(evidence);
     placed.iter().any(|found| found.role == Role::Completion && is_believed(found))
 }
 
 /// Whether the count of the work ends far from its total.
-pub(crate) fn falls_short(evidence: &TerminationEvidence) -> bool {
+pub(crate) fn falls_short(evidence: &Evidence) -> bool {
     evidence.logs.iter().any(|log| scan::falls_short(&log.log.lines_of_work()))
 }
 
@@ -43,7 +43,7 @@ static BAR: Pattern = Pattern::new(r"\b(\d{1,3})%\|");
 const NEARLY_ALL: u64 = 90;
 
 /// Whether the last line of a stream is a bar of the work that is far from its end.
-pub(super) fn ends_in_bar(evidence: &TerminationEvidence) -> bool {
+pub(super) fn ends_in_bar(evidence: &Evidence) -> bool {
     has_last_line(evidence, |line| {
         let last = BAR.captures_iter(line).last();
         last.and_then(|bar| bar.text(1)?.parse::<u64>().ok()).is_some_and(|percent| percent < NEARLY_ALL)
@@ -54,13 +54,13 @@ pub(super) fn ends_in_bar(evidence: &TerminationEvidence) -> bool {
 const TRACEBACK: [&str; 2] = ["Traceback (", "last):"];
 
 /// Whether the last line of a stream is the beginning of the first line of a traceback: the log is cut there.
-pub(super) fn ends_in_traceback(evidence: &TerminationEvidence) -> bool {
+pub(super) fn ends_in_traceback(evidence: &Evidence) -> bool {
     let [begin, end] = TRACEBACK;
     has_last_line(evidence, |line| line.trim_start().starts_with(begin) && !line.contains(end))
 }
 
 /// Whether the last line of a stream that is not empty is like this.
-fn has_last_line(evidence: &TerminationEvidence, is_like_this: impl Fn(&str) -> bool) -> bool {
+fn has_last_line(evidence: &Evidence, is_like_this: impl Fn(&str) -> bool) -> bool {
     evidence.logs.iter().any(|log| {
         let mut lines = log.log.last_lines.iter();
         lines.rfind(|line| !line.trim().is_empty()).is_some_and(|line| is_like_this(line))
@@ -76,11 +76,7 @@ pub(super) fn is_end_of(traceback: &TracebackEnd, found: &PlacedHit<'_>) -> bool
 
 /// Whether the other stream has something after it that is not of a failure. Progress that is read together with it may
 /// have been written before.
-pub(crate) fn is_followed(
-    found: &PlacedHit<'_>,
-    placed: &[PlacedHit<'_>],
-    evidence: &TerminationEvidence,
-) -> bool {
+pub(crate) fn is_followed(found: &PlacedHit<'_>, placed: &[PlacedHit<'_>], evidence: &Evidence) -> bool {
     let is_later = |log: &&StreamLog| {
         let last = log.log.ending.last_line.and_then(|last| last.at);
         Some(log.stream) != found.stream && last.zip(found.at).is_some_and(|(last, at)| last > at)

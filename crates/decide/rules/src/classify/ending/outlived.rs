@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use trackway_core::{TerminationReason as Reason, Timestamp};
 
-use crate::classify::evidence::TerminationEvidence;
+use crate::classify::evidence::TerminationEvidence as Evidence;
 use crate::scan::{Handling, Hit};
 use crate::signatures::{Role, collective};
 
@@ -28,7 +28,7 @@ struct ProgressTimes {
 }
 
 /// The evidence with the errors that were outlived marked as such.
-pub(crate) fn settle(evidence: &TerminationEvidence) -> Cow<'_, TerminationEvidence> {
+pub(crate) fn settle(evidence: &Evidence) -> Cow<'_, Evidence> {
     let times = ProgressTimes::of(evidence);
     let was_outlived =
         |hit: &Hit| can_be_outlived(hit) && hit.at.is_some_and(|at| times.show_survival_of(at));
@@ -45,7 +45,7 @@ pub(crate) fn settle(evidence: &TerminationEvidence) -> Cow<'_, TerminationEvide
 }
 
 impl ProgressTimes {
-    fn of(evidence: &TerminationEvidence) -> Self {
+    fn of(evidence: &Evidence) -> Self {
         let lines = evidence.logs.iter().flat_map(|log| &log.log.ending.progress);
         let mut printed: Vec<Timestamp> = lines.filter_map(|moment| moment.at).collect();
         printed.sort_unstable();
@@ -105,7 +105,7 @@ fn is_of_a_rank(text: &str) -> bool {
 }
 
 /// Whether a launcher reports that one of several processes failed: the others may have continued for a while.
-fn a_child_failed(evidence: &TerminationEvidence) -> bool {
+fn a_child_failed(evidence: &Evidence) -> bool {
     let mut hits = evidence.logs.iter().flat_map(|log| &log.log.hits);
     hits.any(|hit| matches!(hit.signature, collective::RANK_FAILED | collective::FIRST_FAILED))
 }

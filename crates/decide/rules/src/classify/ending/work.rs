@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::log_lines;
 use super::near_end::{AFTERWORD_LINES, NEAR_END_LINES, is_end_of, is_followed};
 use super::outlived::AT_ONCE_MICROS;
-use crate::classify::evidence::{StreamLog, TerminationEvidence};
+use crate::classify::evidence::{StreamLog, TerminationEvidence as Evidence};
 use crate::classify::placed::PlacedHit;
 use crate::pattern::Pattern;
 use crate::scan::{self, LogEvidence, Moment, Phase};
@@ -97,7 +97,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    pub(crate) fn of(evidence: &TerminationEvidence) -> Self {
+    pub(crate) fn of(evidence: &Evidence) -> Self {
         let lines: Vec<_> = evidence.logs.iter().map(|stream| (stream, stream.log.lines_of_work())).collect();
         let count = if lines.iter().any(|(_, lines)| scan::falls_short(lines)) {
             Count::Short
@@ -132,11 +132,7 @@ impl Work {
 
 impl Failure {
     /// The failure that the line is of, if a traceback at the end of its stream ends with it.
-    pub(crate) fn of(
-        found: &PlacedHit<'_>,
-        placed: &[PlacedHit<'_>],
-        evidence: &TerminationEvidence,
-    ) -> Option<Self> {
+    pub(crate) fn of(found: &PlacedHit<'_>, placed: &[PlacedHit<'_>], evidence: &Evidence) -> Option<Self> {
         let stream = evidence.logs.iter().find(|log| Some(log.stream) == found.stream)?;
         let traceback = stream.log.last_traceback.as_ref().filter(|end| is_end_of(end, found))?;
         if traceback.is_aside {
@@ -167,7 +163,7 @@ fn has_work_after(found: &PlacedHit<'_>, stream: &StreamLog) -> bool {
 }
 
 /// The same of the other streams, by the clock. What is read together may have been written before.
-fn has_work_elsewhere(found: &PlacedHit<'_>, evidence: &TerminationEvidence) -> bool {
+fn has_work_elsewhere(found: &PlacedHit<'_>, evidence: &Evidence) -> bool {
     let is_later = |moment: &Moment| {
         moment.at.zip(found.at).is_some_and(|(at, found)| at.as_micros() - found.as_micros() > AT_ONCE_MICROS)
     };

@@ -23,37 +23,26 @@ static FIRM: [(Reason, Pattern); 7] = [
             r"\bopen\(te?mp_\w+, mode\b",
             r"\b_?(writer|fp|file|fileobj|handle)\.(write|flush)\(",
             r"[/\\]triton[/\\]runtime[/\\]cache\.py[^\n]*\bin put\b",
-            in_folder![
-                "s3fs",
-                "gcsfs",
-                "adlfs",
-                "s3transfer",
-                r"boto3[/\\]s3",
-                r"google[/\\]cloud[/\\]storage",
+            in_folder! {
+                "s3fs", "gcsfs", "adlfs", "s3transfer", r"boto3[/\\]s3", r"google[/\\]cloud[/\\]storage",
                 r"azure[/\\]storage",
-            ],
+            },
         ],
     ),
     row(
         Reason::HostOom,
-        any_of![
-            r"\b_error_if_any_worker_fails\(",
-            r"\bos\.fork\(",
-            r"\bfork_exec\(",
-            r"\b_new_(using_fd|using_filename|shared)\w*\(",
-            r"\b_share_(fd|filename)\w*\(",
-        ],
+        any_of! {
+            r"\b_error_if_any_worker_fails\(", r"\bos\.fork\(", r"\bfork_exec\(",
+            r"\b_new_(using_fd|using_filename|shared)\w*\(", r"\b_share_(fd|filename)\w*\(",
+        },
     ),
     row(
         Reason::NumericDivergence,
         any_of![
-            in_function![
-                "_detect_anomaly",
-                r"_?check_?numerics\w*",
-                r"detect_nan\w*",
-                r"_?check_(nan|inf|overflow|special)\w*",
-                r"assert_finite\w*",
-            ],
+            in_function! {
+                "_detect_anomaly", r"_?check_?numerics\w*", r"detect_nan\w*",
+                r"_?check_(nan|inf|overflow|special)\w*", r"assert_finite\w*",
+            },
             r"loss_scaler\.py[^\n]*\bin update_scale\b",
             r"fp16_optimizer\.py[^\n]*\bin clip_grad_norm\b",
             r"\b_update_scale\(",
@@ -64,15 +53,10 @@ static FIRM: [(Reason, Pattern); 7] = [
     ),
     row(
         Reason::Cancelled,
-        any_of![
-            r"\btime\.sleep\(",
-            r"\bwaiter\.acquire\(",
-            r"\b_?(selector|poller|poll)\.(select|poll)\(",
-            r"\bos\.waitpid\(",
-            r"\b_wait_for_tstate_lock\b",
-            r"\block\.acquire\(",
-            r"\bsignal\.(pause|sigwait)\b",
-        ],
+        any_of! {
+            r"\btime\.sleep\(", r"\bwaiter\.acquire\(", r"\b_?(selector|poller|poll)\.(select|poll)\(",
+            r"\bos\.waitpid\(", r"\b_wait_for_tstate_lock\b", r"\block\.acquire\(", r"\bsignal\.(pause|sigwait)\b",
+        },
     ),
     row(Reason::Hang, r"[/\\]distributed_c10d\.py[^\n]*\bin (monitored_)?barrier\b"),
     row(
@@ -93,11 +77,10 @@ static FIRM: [(Reason, Pattern); 7] = [
 static LOOSE: [(Reason, Pattern); 6] = [
     row(
         Reason::SchemaDrift,
-        any_of![
+        any_of! {
             r"[/\\]pandas[/\\]core[/\\](frame\.py[^\n]*\bin __getitem__|generic\.py[^\n]*\bin __getattr__)\b",
-            r"\b_set_features_order_data\w*",
-            r"\bget_cat_factor_bytes_representation\b",
-        ],
+            r"\b_set_features_order_data\w*", r"\bget_cat_factor_bytes_representation\b",
+        },
     ),
     row(
         Reason::EvaluatorError,
@@ -105,30 +88,19 @@ static LOOSE: [(Reason, Pattern); 6] = [
     ),
     row(
         Reason::CheckpointError,
-        any_of![
-            r"\b\w*(load|restore|resume)\w*(checkpoint|ckpt|state_dict)\w*\(",
-            r"\b_open_zipfile_reader\(",
+        any_of! {
+            r"\b\w*(load|restore|resume)\w*(checkpoint|ckpt|state_dict)\w*\(", r"\b_open_zipfile_reader\(",
             r"\bsafe_open\(",
-        ],
+        },
     ),
     row(
         Reason::DataError,
         any_of![
-            calls![
-                r"Image\.open",
-                r"cv2\.imread",
-                r"imageio\.imread",
-                r"sf\.read",
-                r"soundfile\.read",
-                r"librosa\.load",
-                r"torchaudio\.load",
-                r"pq\.read_table",
-                r"pd\.read_\w+",
-                r"gzip\.open",
-                r"np\.load",
-                r"h5py\.File",
+            calls! {
+                r"Image\.open", r"cv2\.imread", r"imageio\.imread", r"sf\.read", r"soundfile\.read", r"librosa\.load",
+                r"torchaudio\.load", r"pq\.read_table", r"pd\.read_\w+", r"gzip\.open", r"np\.load", r"h5py\.File",
                 r"_?(read|decode|load)_(data|image|img|sample|audio|label|ann\w*|frame|video|record)s?",
-            ],
+            },
             calls!["check_array", "check_X_y", "_?validate_data"],
             r"\btorch\.stack\(batch\b",
             r"\bjson\.loads\(line\b",
@@ -144,23 +116,18 @@ static LOOSE: [(Reason, Pattern); 6] = [
     ),
     row(
         Reason::DeviceOom,
-        any_of![
-            r"\btorch\.(zeros|ones|empty|full)(_like)?\(",
-            r"\breturn t\.to\(",
-            r"\.new_(zeros|ones|empty|full)\(",
-            r"\btorch\.preserve_format\b",
-            r"\bparam_applied = fn\(param\)",
-        ],
+        any_of! {
+            r"\btorch\.(zeros|ones|empty|full)(_like)?\(", r"\breturn t\.to\(", r"\.new_(zeros|ones|empty|full)\(",
+            r"\btorch\.preserve_format\b", r"\bparam_applied = fn\(param\)",
+        },
     ),
 ];
 
 /// Operations of a device: with the shapes of the steps before, what they lack is memory.
-static OPERATION: Pattern = Pattern::new(any_of![
-    r"\brun_backward\(",
-    r"\bF\.(linear|conv\w+|softmax|log_softmax|gelu|layer_norm|scaled_dot_product_attention)\(",
-    r"\btorch\.(matmul|bmm|cat|baddbmm|einsum)\(",
-    r"\btorch\._C\._nn\.(linear|gelu|scaled_dot_product_attention)\(",
-]);
+static OPERATION: Pattern = Pattern::new(any_of! {
+    r"\brun_backward\(", r"\bF\.(linear|conv\w+|softmax|log_softmax|gelu|layer_norm|scaled_dot_product_attention)\(",
+    r"\btorch\.(matmul|bmm|cat|baddbmm|einsum)\(", r"\btorch\._C\._nn\.(linear|gelu|scaled_dot_product_attention)\(",
+});
 
 /// The reason that the statement has whatever the frames around it were doing.
 pub(super) fn firm(statement: &str) -> Option<Reason> {

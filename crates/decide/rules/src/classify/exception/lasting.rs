@@ -3,7 +3,7 @@
 use trackway_core::{RetryOutlook, TerminationReason as Reason};
 
 use super::by_name;
-use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
+use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding as Finding};
 use crate::classify::rule::{FactRule, TerminationRule};
 use crate::pattern::Pattern;
 
@@ -85,7 +85,7 @@ pub fn thrown(reason: Reason, evidence: &[EvidenceItem]) -> Option<&str> {
 }
 
 /// What the reading of an evaluation launch says of another one.
-pub(crate) fn outlook_of_evaluation(finding: &TerminationFinding) -> Option<RetryOutlook> {
+pub(crate) fn outlook_of_evaluation(finding: &Finding) -> Option<RetryOutlook> {
     let text = finding.items.first().map_or("", |item| item.text.as_str());
     outlook_of(finding.reason, finding.rule, text)
 }

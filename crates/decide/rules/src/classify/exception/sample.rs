@@ -4,7 +4,7 @@
 use trackway_core::TerminationReason as Reason;
 
 use super::lasting::is_code_type;
-use crate::classify::evidence::TerminationEvidence;
+use crate::classify::evidence::TerminationEvidence as Evidence;
 use crate::classify::settings::own_code;
 use crate::pattern::Pattern;
 use crate::scan::{Hit, LogEvidence, Phase};
@@ -29,7 +29,7 @@ pub(crate) fn may_be_of_content(text: &str) -> bool {
 }
 
 /// Whether one sample stopped the work: it was being read or joined to a batch after others had been, or a picture or a sound was nothing.
-pub(crate) fn stopped_it(hit: &Hit, evidence: &TerminationEvidence) -> bool {
+pub(crate) fn stopped_it(hit: &Hit, evidence: &Evidence) -> bool {
     if hit.role != Role::Exception || hit.reason != Reason::CodeError {
         return false;
     }
@@ -40,14 +40,14 @@ pub(crate) fn stopped_it(hit: &Hit, evidence: &TerminationEvidence) -> bool {
 }
 
 /// Whether a sample was being read or joined to a batch after others had been.
-pub(super) fn was_being_read(phases: &[Phase], evidence: &TerminationEvidence) -> bool {
+pub(super) fn was_being_read(phases: &[Phase], evidence: &Evidence) -> bool {
     let is_in = |phase| phases.contains(&phase);
     let is_loading = is_in(Phase::LoadSample) && !is_in(Phase::PinMemory) && !is_in(Phase::LocalPeer);
     is_loading && has_worked(evidence)
 }
 
 /// Whether the attempt printed or recorded a result of its work, as far as its last lines and those before a traceback show.
-pub(super) fn has_worked(evidence: &TerminationEvidence) -> bool {
+pub(super) fn has_worked(evidence: &Evidence) -> bool {
     let shows_work = |log: &LogEvidence| {
         log.worked_before_traceback || log.ending.has_results || !log.ending.progress.is_empty()
     };

@@ -7,8 +7,8 @@ use super::innermost;
 use super::lasting::is_code_type;
 use super::sample;
 use crate::classify::ending::near_end::MESSAGE_LINES;
-use crate::classify::evidence::{StreamLog, TerminationEvidence};
-use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
+use crate::classify::evidence::{StreamLog, TerminationEvidence as Evidence};
+use crate::classify::finding::{EvidenceItem, EvidenceSource, TerminationFinding as Finding};
 use crate::classify::rule::FactRule;
 use crate::pattern::Pattern;
 use crate::scan::{self, Handling, Hit, LogEvidence, LogScanner, Phase, TracebackEnd};
@@ -91,7 +91,7 @@ pub(crate) fn at_the_end(log: &StreamLog) -> Option<&TracebackEnd> {
 }
 
 /// What the last of them says.
-pub(crate) fn reading(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+pub(crate) fn reading(evidence: &Evidence) -> Option<Finding> {
     let (log, end) = evidence.logs.iter().filter_map(|log| Some((log, at_the_end(log)?))).next_back()?;
     // A launcher only reports its children, unless it has not met the others yet.
     let is_meeting = || innermost::firm(&statement(end, &log.log)) == Some(Reason::NetworkError);
@@ -108,7 +108,7 @@ pub(crate) fn reading(evidence: &TerminationEvidence) -> Option<TerminationFindi
         reason => reason,
     };
     let (line_number, text) = exception.unwrap_or_else(|| (end.line_number, end.text.clone()));
-    let mut finding = TerminationFinding::new(reason, FactRule::TornTraceback, Confidence::Guess);
+    let mut finding = Finding::new(reason, FactRule::TornTraceback, Confidence::Guess);
     finding.items.push(EvidenceItem {
         source: EvidenceSource::Log,
         line_number: Some(line_number),
@@ -119,7 +119,7 @@ pub(crate) fn reading(evidence: &TerminationEvidence) -> Option<TerminationFindi
 }
 
 /// Whether the reading has the line of an exception, and not only a frame: stacks are printed of healthy processes too.
-pub(crate) fn names_an_exception(reading: &TerminationFinding) -> bool {
+pub(crate) fn names_an_exception(reading: &Finding) -> bool {
     reading.items.first().is_some_and(|item| EXCEPTION.is_match(without_rank(&item.text)))
 }
 
@@ -213,7 +213,7 @@ fn said_by(class: &str, words: &str) -> Option<Reason> {
 }
 
 /// Whether one sample may have stopped the work.
-fn is_sample(exception: Option<&(u64, String)>, end: &TracebackEnd, evidence: &TerminationEvidence) -> bool {
+fn is_sample(exception: Option<&(u64, String)>, end: &TracebackEnd, evidence: &Evidence) -> bool {
     exception.is_none_or(|(_, text)| sample::may_be_of_content(without_rank(text)))
         && sample::was_being_read(&end.phases, evidence)
 }

@@ -9,7 +9,7 @@
 
 use trackway_core::detect::DetectionSeverity::{Note, Warn};
 
-use crate::detect::anomaly::{Anomaly, DetectorChange, Sample, number};
+use crate::detect::anomaly::{DetectorChange, Sample, number};
 use crate::detect::rules::Rule;
 use crate::detect::series::streak::Streak;
 
@@ -62,35 +62,20 @@ impl DeadInput {
             Repeated::Digest if self.differed => rule.patience,
             Repeated::Digest => rule.patience * NEVER_DIFFERED_FACTOR,
         };
-        self.streak.take(same, sample.step, patience, CALM).change(|first_step| {
-                let evidence = match what {
-                    Repeated::Inputs => {
-                        format!(
-                            "the inputs of {patience} batches in a row are the same, though their labels are not"
-                        )
-                    }
-                    Repeated::Digest if self.differed => {
-                        format!("{patience} batches in a row are the same as the one before")
-                    }
-                    Repeated::Digest => {
-                        format!(
-                            "all {patience} batches so far are the same; training on all data at once looks like this too"
-                        )
-                    }
-                    Repeated::Loss => {
-                        format!(
-                            "the loss is {} to the last bit, {patience} times in a row",
-                            number(sample.value)
-                        )
-                    }
-                };
-                Anomaly {
-                    severity: if self.differed { Warn } else { Note },
-                    first_step,
-                    value: None,
-                    threshold: rule.threshold,
-                    evidence,
-                }
-            })
+        let severity = if self.differed { Warn } else { Note };
+        self.streak.take(same, sample.step, patience, CALM).change(severity, None, rule.threshold, || match what {
+            Repeated::Inputs => {
+                format!("the inputs of {patience} batches in a row are the same, though their labels are not")
+            }
+            Repeated::Digest if self.differed => {
+                format!("{patience} batches in a row are the same as the one before")
+            }
+            Repeated::Digest => format!(
+                "all {patience} batches so far are the same; training on all data at once looks like this too"
+            ),
+            Repeated::Loss => {
+                format!("the loss is {} to the last bit, {patience} times in a row", number(sample.value))
+            }
+        })
     }
 }

@@ -9,7 +9,7 @@
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
-use crate::detect::anomaly::{Anomaly, DetectorChange, Sample, number};
+use crate::detect::anomaly::{DetectorChange, Sample, number};
 use crate::detect::rules::Rule;
 use crate::detect::series::level::Level;
 use crate::detect::series::streak::Streak;
@@ -67,17 +67,10 @@ impl Starvation {
         self.step_seconds += (sample.value.max(wait.value) - self.step_seconds) / steps;
         let share = self.wait_seconds / self.step_seconds.max(f64::MIN_POSITIVE);
         let bad = share > rule.threshold && self.wait_seconds > WAIT_SECONDS_MIN;
-        self.streak.take(bad, sample.step, rule.patience, CALM).change(|first_step| Anomaly {
-            severity: Warn,
-            first_step,
-            value: Some(share),
-            threshold: rule.threshold,
-            evidence: format!(
-                "a step waits {} s of its {} s for the batch: {:.0} %",
-                number(self.wait_seconds),
-                number(self.step_seconds),
-                100.0 * share
-            ),
+        let turn = self.streak.take(bad, sample.step, rule.patience, CALM);
+        turn.change(Warn, Some(share), rule.threshold, || {
+            let (wait, step) = (number(self.wait_seconds), number(self.step_seconds));
+            format!("a step waits {wait} s of its {step} s for the batch: {:.0} %", 100.0 * share)
         })
     }
 }
@@ -132,17 +125,12 @@ impl Drop {
         }
         self.slow_seconds = if bad { self.slow_seconds + self.recent.iter().sum::<f64>() } else { 0.0 };
         let lasts = bad && (each == Each::Sample || self.slow_seconds >= SLOW_SECONDS_MIN);
-        self.streak.take(lasts, sample.step, rule.patience, CALM_LOOKS).change(|first_step| Anomaly {
-            severity: Warn,
-            first_step,
-            value: Some(speed),
-            threshold: rule.threshold,
-            evidence: format!(
-                "the median of {RECENT_STEPS} steps is {} s, {} s is usual: {:.0} % of the speed",
-                number(seconds),
-                number(standing.median),
-                100.0 * speed
-            ),
+        let turn = self.streak.take(lasts, sample.step, rule.patience, CALM_LOOKS);
+        turn.change(Warn, Some(speed), rule.threshold, || {
+            let (now, usual, percent) = (number(seconds), number(standing.median), 100.0 * speed);
+            format!(
+                "the median of {RECENT_STEPS} steps is {now} s, {usual} s is usual: {percent:.0} % of the speed"
+            )
         })
     }
 }

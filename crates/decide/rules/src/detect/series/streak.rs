@@ -2,6 +2,7 @@
 //! there were enough good ones.
 
 use trackway_core::Step;
+use trackway_core::detect::DetectionSeverity;
 
 use crate::detect::anomaly::{Anomaly, DetectorChange};
 
@@ -17,12 +18,22 @@ pub(in crate::detect) enum Turn {
 }
 
 impl Turn {
-    /// The change of the detector; `found` is called when it fires.
-    pub(in crate::detect) fn change(self, found: impl FnOnce(Step) -> Anomaly) -> Option<DetectorChange> {
+    /// The change of the detector; `value` is what was seen, where it is not the metric's value itself, and `evidence` is called
+    /// when it fires.
+    pub(in crate::detect) fn change(
+        self,
+        severity: DetectionSeverity,
+        value: Option<f64>,
+        threshold: f64,
+        evidence: impl FnOnce() -> String,
+    ) -> Option<DetectorChange> {
         match self {
             Self::Nothing => None,
             Self::Rearmed => Some(DetectorChange::Rearmed),
-            Self::Fires(first_step) => Some(DetectorChange::fires(found(first_step))),
+            Self::Fires(first_step) => {
+                let evidence = evidence();
+                Some(DetectorChange::fires(Anomaly { severity, first_step, value, threshold, evidence }))
+            }
         }
     }
 }

@@ -236,16 +236,8 @@ impl Advisor<'_> {
         let without_price = [flash(spec), chunked(spec), fused(spec), expandable(spec)];
         let with_time = [self.smaller_batch(spec), selective(spec), recomputed(spec)];
         let with_ranks = [sharded(spec), optimizer_8bit(spec), optimizer_offloaded(spec)];
-        let with_devices = [self.more_devices(spec)];
-        let with_less_training = [lora(spec), qlora(spec), parameters_offloaded(spec)];
-        without_price
-            .into_iter()
-            .chain(with_time)
-            .chain(with_ranks)
-            .chain(with_devices)
-            .chain(with_less_training)
-            .flatten()
-            .collect()
+        let with_devices = [self.more_devices(spec), lora(spec), qlora(spec), parameters_offloaded(spec)];
+        without_price.into_iter().chain(with_time).chain(with_ranks).chain(with_devices).flatten().collect()
     }
 
     /// Cheap changes one on top of the other until it fits; what changes the training itself is left out.
@@ -328,116 +320,92 @@ impl Advisor<'_> {
     }
 }
 
+/// A change without figures, where it is one: what to do, by which arguments, and what it costs.
 fn change(
+    spec: &MemorySpec,
+    is_change: bool,
     name: MemoryChange,
-    text: &str,
-    arguments: &str,
-    price: &'static str,
-    spec: MemorySpec,
+    [text, arguments, price]: [&'static str; 3],
+    alter: fn(&mut MemorySpec),
 ) -> Option<Change> {
-    Some(Change { name, text: text.into(), arguments: arguments.into(), price, spec })
+    let mut spec = spec.clone();
+    alter(&mut spec);
+    is_change.then(|| Change { name, text: text.into(), arguments: arguments.into(), price, spec })
 }
 
 fn flash(spec: &MemorySpec) -> Option<Change> {
-    if spec.attention == Attention::Flash {
-        return None;
-    }
-    let spec = MemorySpec { attention: Attention::Flash, ..spec.clone() };
     let text = "compute attention tile by tile (FlashAttention, `scaled_dot_product_attention`)";
-    change(MemoryChange::FlashAttention, text, "--attention flash", "nothing; it is faster", spec)
+    let said = [text, "--attention flash", "nothing; it is faster"];
+    change(spec, spec.attention != Attention::Flash, MemoryChange::FlashAttention, said, |it| {
+        it.attention = Attention::Flash;
+    })
 }
 
 fn chunked(spec: &MemorySpec) -> Option<Change> {
-    if matches!(spec.loss, Loss::Chunked | Loss::Classes) {
-        return None;
-    }
-    let spec = MemorySpec { loss: Loss::Chunked, ..spec.clone() };
     let text = "compute the loss slice by slice (chunked or fused linear cross-entropy)";
-    change(MemoryChange::ChunkedLoss, text, "--loss chunked", "next to nothing", spec)
+    let is_whole = !matches!(spec.loss, Loss::Chunked | Loss::Classes);
+    let said = [text, "--loss chunked", "next to nothing"];
+    change(spec, is_whole, MemoryChange::ChunkedLoss, said, |it| it.loss = Loss::Chunked)
 }
 
 fn fused(spec: &MemorySpec) -> Option<Change> {
-    if spec.step != Step::Foreach {
-        return None;
-    }
-    let spec = MemorySpec { step: Step::Fused, ..spec.clone() };
-    change(
-        MemoryChange::FusedStep,
-        "use the fused optimizer (`fused=True`)",
-        "--optimizer-step fused",
-        "nothing",
-        spec,
-    )
+    let said = ["use the fused optimizer (`fused=True`)", "--optimizer-step fused", "nothing"];
+    change(spec, spec.step == Step::Foreach, MemoryChange::FusedStep, said, |it| it.step = Step::Fused)
 }
 
 fn expandable(spec: &MemorySpec) -> Option<Change> {
-    if spec.expandable_segments {
-        return None;
-    }
-    let spec = MemorySpec { expandable_segments: true, ..spec.clone() };
     let text = "let the allocator grow its segments (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`)";
-    change(MemoryChange::ExpandableSegments, text, "--expandable-segments", "nothing", spec)
+    let said = [text, "--expandable-segments", "nothing"];
+    change(spec, !spec.expandable_segments, MemoryChange::ExpandableSegments, said, |it| {
+        it.expandable_segments = true
+    })
 }
 
 fn selective(spec: &MemorySpec) -> Option<Change> {
-    if spec.recompute != Recompute::None {
-        return None;
-    }
-    let spec = MemorySpec { recompute: Recompute::Selective, ..spec.clone() };
     let text = "recompute the cheap half of the activations";
-    change(MemoryChange::RecomputeSelective, text, "--recompute selective", "steps about 10 % slower", spec)
+    let said = [text, "--recompute selective", "steps about 10 % slower"];
+    change(spec, spec.recompute == Recompute::None, MemoryChange::RecomputeSelective, said, |it| {
+        it.recompute = Recompute::Selective;
+    })
 }
 
 fn recomputed(spec: &MemorySpec) -> Option<Change> {
-    if spec.recompute == Recompute::Full {
-        return None;
-    }
-    let spec = MemorySpec { recompute: Recompute::Full, ..spec.clone() };
     let text = "recompute activations layer by layer (activation checkpointing)";
-    change(MemoryChange::RecomputeFull, text, "--recompute full", "steps 20 to 30 % slower", spec)
+    let said = [text, "--recompute full", "steps 20 to 30 % slower"];
+    change(spec, spec.recompute != Recompute::Full, MemoryChange::RecomputeFull, said, |it| {
+        it.recompute = Recompute::Full;
+    })
 }
 
 fn sharded(spec: &MemorySpec) -> Option<Change> {
-    if spec.parallel.zero == 3 || spec.parallel.data == 1 {
-        return None;
-    }
-    let mut spec = spec.clone();
-    spec.parallel.zero = 3;
     let text = "shard parameters, gradients and optimizer states over the data-parallel ranks (FSDP, ZeRO 3)";
-    change(MemoryChange::Zero3, text, "--zero 3", "more communication", spec)
+    let is_whole = spec.parallel.zero != 3 && spec.parallel.data != 1;
+    let said = [text, "--zero 3", "more communication"];
+    change(spec, is_whole, MemoryChange::Zero3, said, |it| it.parallel.zero = 3)
 }
 
 fn optimizer_8bit(spec: &MemorySpec) -> Option<Change> {
-    if spec.optimizer != Optimizer::Adamw {
-        return None;
-    }
-    let spec = MemorySpec { optimizer: Optimizer::Adamw8bit, ..spec.clone() };
     let text = "keep the optimizer's states in 8 bits (bitsandbytes, torchao)";
-    change(
-        MemoryChange::Optimizer8bit,
-        text,
-        "--optimizer adamw-8bit",
-        "another optimizer: compare a short run",
-        spec,
-    )
+    let said = [text, "--optimizer adamw-8bit", "another optimizer: compare a short run"];
+    change(spec, spec.optimizer == Optimizer::Adamw, MemoryChange::Optimizer8bit, said, |it| {
+        it.optimizer = Optimizer::Adamw8bit;
+    })
 }
 
 fn optimizer_offloaded(spec: &MemorySpec) -> Option<Change> {
-    if spec.offload != Offload::None {
-        return None;
-    }
-    let spec = MemorySpec { offload: Offload::Optimizer, ..spec.clone() };
     let text = "keep the optimizer's states in the host's memory (ZeRO-Offload, paged optimizers)";
-    change(MemoryChange::OffloadOptimizer, text, "--offload optimizer", "steps wait for the host", spec)
+    let said = [text, "--offload optimizer", "steps wait for the host"];
+    change(spec, spec.offload == Offload::None, MemoryChange::OffloadOptimizer, said, |it| {
+        it.offload = Offload::Optimizer;
+    })
 }
 
 fn parameters_offloaded(spec: &MemorySpec) -> Option<Change> {
-    if spec.offload == Offload::Parameters {
-        return None;
-    }
-    let spec = MemorySpec { offload: Offload::Parameters, ..spec.clone() };
     let text = "keep the parameters in the host's memory too (DeepSpeed ZeRO 3 offload)";
-    change(MemoryChange::OffloadParameters, text, "--offload parameters", "steps several times slower", spec)
+    let said = [text, "--offload parameters", "steps several times slower"];
+    change(spec, spec.offload != Offload::Parameters, MemoryChange::OffloadParameters, said, |it| {
+        it.offload = Offload::Parameters;
+    })
 }
 
 fn lora(spec: &MemorySpec) -> Option<Change> {
@@ -446,9 +414,13 @@ fn lora(spec: &MemorySpec) -> Option<Change> {
     }
     let adapters = Adapters { rank: ADAPTER_RANK, targets: Targets::All, base: Base::Plain };
     let spec = MemorySpec { adapters: Some(adapters), ..spec.clone() };
-    let text = format!("train adapters of rank {ADAPTER_RANK} on a frozen model (LoRA)");
-    let arguments = format!("--lora {ADAPTER_RANK} --lora-targets all");
-    change(MemoryChange::Lora, &text, &arguments, "it fine-tunes; it does not pre-train", spec)
+    Some(Change {
+        name: MemoryChange::Lora,
+        text: format!("train adapters of rank {ADAPTER_RANK} on a frozen model (LoRA)"),
+        arguments: format!("--lora {ADAPTER_RANK} --lora-targets all"),
+        price: "it fine-tunes; it does not pre-train",
+        spec,
+    })
 }
 
 fn qlora(spec: &MemorySpec) -> Option<Change> {
@@ -459,7 +431,11 @@ fn qlora(spec: &MemorySpec) -> Option<Change> {
     let rank = spec.adapters.map_or(ADAPTER_RANK, |adapters| adapters.rank);
     let targets = spec.adapters.map_or(Targets::All, |adapters| adapters.targets);
     let spec = MemorySpec { adapters: Some(Adapters { rank, targets, base: Base::Nf4 }), ..spec.clone() };
-    let text = format!("train adapters of rank {rank} on a frozen model held in 4 bits (QLoRA)");
-    let arguments = format!("--lora {rank} --lora-targets {targets} --base nf4");
-    change(MemoryChange::Qlora, &text, &arguments, "it fine-tunes; slower steps", spec)
+    Some(Change {
+        name: MemoryChange::Qlora,
+        text: format!("train adapters of rank {rank} on a frozen model held in 4 bits (QLoRA)"),
+        arguments: format!("--lora {rank} --lora-targets {targets} --base nf4"),
+        price: "it fine-tunes; slower steps",
+        spec,
+    })
 }

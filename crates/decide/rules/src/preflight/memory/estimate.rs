@@ -105,50 +105,37 @@ impl<'a> Account<'a> {
         let during = copies.weights + copies.buckets;
         let one_layer =
             if self.spec.recompute == Recompute::None { self.activations.kept_by_layer } else { 0.0 };
+        let none = TransientBytes::default();
+        let loss = TransientBytes {
+            gradients: standing,
+            activations: self.kept,
+            logits: self.logits,
+            copies: during,
+            ..none
+        };
+        let backward = TransientBytes {
+            gradients: standing,
+            activations: self.kept + self.layer_backward(),
+            copies: during + copies.head_gradients,
+            ..none
+        };
+        let backward_end = TransientBytes {
+            gradients: self.states.gradients,
+            activations: one_layer + self.layer_backward(),
+            copies: during + copies.layer_gradients,
+            ..none
+        };
+        let step = copies.buckets + copies.step;
         let mut moments = vec![
-            (
-                PhaseName::Loss,
-                TransientBytes {
-                    gradients: standing,
-                    activations: self.kept,
-                    logits: self.logits,
-                    copies: during,
-                    kv_cache: 0.0,
-                },
-            ),
-            (
-                PhaseName::Backward,
-                TransientBytes {
-                    gradients: standing,
-                    activations: self.kept + self.layer_backward(),
-                    copies: during + copies.head_gradients,
-                    ..TransientBytes::default()
-                },
-            ),
-            (
-                PhaseName::BackwardEnd,
-                TransientBytes {
-                    gradients: self.states.gradients,
-                    activations: one_layer + self.layer_backward(),
-                    copies: during + copies.layer_gradients,
-                    ..TransientBytes::default()
-                },
-            ),
-            (
-                PhaseName::Step,
-                TransientBytes {
-                    gradients: self.states.gradients,
-                    copies: copies.buckets + copies.step,
-                    ..TransientBytes::default()
-                },
-            ),
+            (PhaseName::Loss, loss),
+            (PhaseName::Backward, backward),
+            (PhaseName::BackwardEnd, backward_end),
+            (PhaseName::Step, TransientBytes { gradients: self.states.gradients, copies: step, ..none }),
         ];
         if self.spec.generation.is_some() {
             let kv_cache = key_value_cache(self.spec);
-            moments.push((
-                PhaseName::Generation,
-                TransientBytes { kv_cache, copies: copies.weights, ..TransientBytes::default() },
-            ));
+            moments
+                .push((PhaseName::Generation, TransientBytes { kv_cache, copies: copies.weights, ..none }));
         }
         moments
     }

@@ -304,24 +304,16 @@ fn initial_loss(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
         _ => return None,
     };
     let first = function.first_value?;
+    let (now, usual) = (number(first), number(expected));
     if first > expected * INITIAL_LOSS_FACTOR + INITIAL_LOSS_ADDED {
-        let message = format!(
-            "the first loss is {}; an untrained model should have {}",
-            number(first),
-            number(expected)
-        );
+        let message = format!("the first loss is {now}; an untrained model should have {usual}");
         let action = "look at the scale of the inputs and of the last layer's weights";
         return cause(Diagnosis::InitialLoss, Likely, Weight::Warns, message, action);
     }
-    (first < 0.5 * expected).then(|| {
-        let message = format!(
-            "the first loss is {}, well below the {} of an untrained model",
-            number(first),
-            number(expected)
-        );
-        let action = "correct for a pretrained model; otherwise look for the label among the inputs";
-        Cause { diagnosis: Diagnosis::InitialLoss, confidence: Guess, weight: Weight::Tells, message, action }
-    })
+    (first < 0.5 * expected).then_some(())?;
+    let message = format!("the first loss is {now}, well below the {usual} of an untrained model");
+    let action = "correct for a pretrained model; otherwise look for the label among the inputs";
+    cause(Diagnosis::InitialLoss, Guess, Weight::Tells, message, action)
 }
 
 // Parameters, gradients, updates
@@ -359,13 +351,8 @@ fn no_backward(RuleInput { evidence, facts, learning }: RuleInput<'_>) -> Option
         return None;
     }
     let message = "no loss was ever differentiated";
-    cause(
-        Diagnosis::NoBackward,
-        Certain,
-        Weight::Blocks,
-        message,
-        "call `loss.backward()` before `optimizer.step()`",
-    )
+    let action = "call `loss.backward()` before `optimizer.step()`";
+    cause(Diagnosis::NoBackward, Certain, Weight::Blocks, message, action)
 }
 
 fn optimizer_never_steps(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Option<Cause> {
@@ -380,13 +367,8 @@ fn optimizer_never_steps(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Op
         return None;
     }
     let message = format!("`backward` ran {} times, but no optimizer took a step", updates.backward_count);
-    cause(
-        Diagnosis::OptimizerNeverSteps,
-        Certain,
-        Weight::Blocks,
-        message,
-        "call `optimizer.step()` after `loss.backward()`",
-    )
+    let action = "call `optimizer.step()` after `loss.backward()`";
+    cause(Diagnosis::OptimizerNeverSteps, Certain, Weight::Blocks, message, action)
 }
 
 fn optimizer_of_other_parameters(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
@@ -459,13 +441,12 @@ fn frozen_layers(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Option<Cau
     let part = share(&model.frozen, &model.parameters);
     let message = format!("frozen are {}", share_in_words(&model.frozen, &model.parameters));
     let action = "correct if the frozen part is pretrained; otherwise set `requires_grad`";
-    match failed(learning) {
-        true => cause(Diagnosis::FrozenLayers, Likely, Weight::Explains, message, action),
-        false if part >= FROZEN_SHARE_WARNS => {
-            cause(Diagnosis::FrozenLayers, Likely, Weight::Warns, message, action)
-        }
-        false => cause(Diagnosis::FrozenLayers, Certain, Weight::Tells, message, action),
-    }
+    let (confidence, weight) = match failed(learning) {
+        true => (Likely, Weight::Explains),
+        false if part >= FROZEN_SHARE_WARNS => (Likely, Weight::Warns),
+        false => (Certain, Weight::Tells),
+    };
+    cause(Diagnosis::FrozenLayers, confidence, weight, message, action)
 }
 
 fn gradients_not_zeroed(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
@@ -552,13 +533,8 @@ fn dropout(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Option<Cause> {
         return None;
     }
     let message = format!("dropout is {:.0} %", 100.0 * model.dropout);
-    cause(
-        Diagnosis::Dropout,
-        Guess,
-        Weight::Warns,
-        message,
-        "rehearse without dropout: the batch should be memorized",
-    )
+    let action = "rehearse without dropout: the batch should be memorized";
+    cause(Diagnosis::Dropout, Guess, Weight::Warns, message, action)
 }
 
 fn crashed(RuleInput { evidence, .. }: RuleInput<'_>) -> Option<Cause> {

@@ -11,7 +11,8 @@ use trackway_engine::page::Page;
 use trackway_engine::rows::{listed_attempt, listed_run};
 use trackway_engine::run::queue::{Waiting, waiting, waiting_among};
 use trackway_flows::query;
-use trackway_ledger::RunRow;
+use trackway_inspect::explain::running_seconds;
+use trackway_ledger::{RunRow, RunState};
 use trackway_sql::{FoundRuns, Page as RunsPage, RunSearch};
 
 use crate::args::{AttemptsArgs, RunsArgs};
@@ -52,7 +53,7 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     } else if found.runs.is_empty() {
         printer.note("no runs yet; start one with: trackway run -- COMMAND …");
     } else {
-        table(&found, (&tags, &waits), args, context.clock.now(), printer);
+        table(&found, (&tags, &waits, &running(context, &found.runs)?), args, printer);
         unsupervised_note(&waits).iter().for_each(|note| printer.note(note));
         match (found.more_count, found.next) {
             (Some(count), next) => note_more(printer, count, "run", next),
@@ -142,11 +143,21 @@ fn listed(found: &FoundRuns, tags: &Tags, mut waits: Waits) -> Vec<Run> {
     found.runs.iter().zip(&found.values).map(with_values).collect()
 }
 
+/// How long the attempt runs so far of each run that has one which runs.
+fn running(context: &Context, runs: &[RunRow]) -> Result<BTreeMap<RunId, f64>, AppError> {
+    let mut running = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.state == RunState::Running) {
+        let last = context.last_attempt_of_kind(run.run_id, run.kind)?;
+        let seconds = last.and_then(|last| running_seconds(context, &last));
+        running.extend(seconds.map(|seconds| (run.run_id, seconds)));
+    }
+    Ok(running)
+}
+
 fn table(
     found: &FoundRuns,
-    (tags, waits): (&Tags, &Waits),
+    (tags, waits, running): (&Tags, &Waits, &BTreeMap<RunId, f64>),
     args: &RunsArgs,
-    now: Timestamp,
     printer: Printer,
 ) {
     let usual = ["run", "name", "state", "attempts", "ended by", "committed", "took", "created"];
@@ -168,7 +179,7 @@ fn table(
     header.extend(has_tags.then_some("tags"));
     header.extend(has_notes.then_some("note"));
     let rows = found.runs.iter().zip(&found.values).map(|(run, values)| {
-        let mut cells = run_cells(run, waits.get(&run.run_id), now);
+        let mut cells = run_cells(run, waits.get(&run.run_id), running.get(&run.run_id));
         if !args.columns.is_empty() {
             cells.truncate(1);
         }
@@ -215,12 +226,12 @@ fn cell(value: &serde_json::Value) -> String {
     }
 }
 
-/// How long a run took; of one that has not ended, how long ago it was started; nothing of one that was never launched.
-fn took(run: &RunRow, now: Timestamp) -> String {
-    match run.started_at.filter(|_| !run.state.is_final()) {
-        Some(started) => format!("{} so far", duration(now.seconds_since(started).max(0.0))),
-        None if run.attempt_count == 0 => String::new(),
-        None => duration(run.wall_seconds),
+/// How long the attempts of a run took, without pauses; nothing of one that was never launched. `running_seconds`: of the one that runs.
+fn took(run: &RunRow, running_seconds: f64) -> String {
+    let so_far = if run.state.is_final() { "" } else { " so far" };
+    match run.attempt_count {
+        0 => String::new(),
+        _ => format!("{}{so_far}", duration(run.wall_seconds + running_seconds)),
     }
 }
 
@@ -247,7 +258,7 @@ fn unsupervised_note(waits: &Waits) -> Option<String> {
     }
 }
 
-fn run_cells(run: &RunRow, waiting: Option<&Waiting>, now: Timestamp) -> Vec<String> {
+fn run_cells(run: &RunRow, waiting: Option<&Waiting>, running_seconds: Option<&f64>) -> Vec<String> {
     vec![
         run.run_id.to_string(),
         run.name.clone(),
@@ -255,7 +266,7 @@ fn run_cells(run: &RunRow, waiting: Option<&Waiting>, now: Timestamp) -> Vec<Str
         run.attempt_count.to_string(),
         run.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
         run.last_committed_step.map(|step| step.to_string()).unwrap_or_default(),
-        took(run, now),
+        took(run, running_seconds.copied().unwrap_or(0.0)),
         timestamp(run.created_at),
     ]
 }
@@ -349,6 +360,8 @@ fn attempt_cells(attempt: &Attempt, run_name: Option<&String>, now: Timestamp) -
 
 #[cfg(test)]
 mod tests {
+    use trackway_core::name::{Name, NameKind};
+
     use super::*;
 
     /// Proves that names in lists are parted at commas outside of quotes, and that the quotes of a name, or of each of
@@ -388,6 +401,25 @@ mod tests {
         assert!(one.ends_with("trackway resume run_00000000000000000000000002"), "{one}");
         let two = note(&[true, false, true]).unwrap();
         assert!(two.contains("2 of these runs") && two.ends_with("trackway resume --all"), "{two}");
+    }
+
+    /// Proves that a run which is paused does not become longer by that, and that one which runs has all its attempts counted.
+    #[test]
+    fn a_pause_is_no_running_time() {
+        let run_id: RunId = "run_01jz0000000000000000000001".parse().unwrap();
+        let name = Name::renamed(NameKind::Run, "r");
+        let at = Timestamp::from_micros;
+        let planned = RunRow::planned(run_id, &name, "c", serde_json::json!({}), at(0));
+        // Started an hour ago: its first attempt took a minute.
+        let run = RunRow { started_at: Some(at(0)), attempt_count: 1, wall_seconds: 60.0, ..planned.clone() };
+        for (state, running_seconds, expected) in [
+            (RunState::Waiting, 0.0, "1 min 00 s so far"),
+            (RunState::Running, 30.0, "1 min 30 s so far"),
+            (RunState::Stopped, 0.0, "1 min 00 s"),
+        ] {
+            assert_eq!(took(&RunRow { state, ..run.clone() }, running_seconds), expected);
+        }
+        assert_eq!(took(&planned, 0.0), "");
     }
 
     /// Proves that a whole parameter is shown as one, and a fraction with the digits of a metric.

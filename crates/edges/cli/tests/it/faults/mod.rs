@@ -1,6 +1,7 @@
 //! What must hold when things are killed, stopped, or in each other's way, and when the ledger goes away.
 
 mod database_loss;
+mod full_disk;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod kill_steps;
 mod postgres;

@@ -345,7 +345,10 @@ fn a_notice_of_an_earlier_version_gets_a_copy() {
     let folder = home.state().join("runs/run_00000000000000000000000001");
     std::fs::create_dir_all(folder.join("ledger")).unwrap();
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
-    ledger.execute_batch(&trackway_ledger::conformance::migrations::filled(26, false)).unwrap();
+    // It is not too old to be sent.
+    let micros = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros();
+    let filled = trackway_ledger::conformance::migrations::filled(26, false);
+    ledger.execute_batch(&filled.replace(", 7, 'end',", &format!(", {micros}, 'end',"))).unwrap();
     drop(ledger);
     let dry = duty(&home.json(&["tick", "--dry-run"]));
     let is_copy = |path: &std::path::PathBuf| path.to_string_lossy().contains("notice-");

@@ -144,7 +144,7 @@ fn a_ledger_is_not_replaced_under_a_supervisor() {
     crate::harness::eventually("the script", || home.path().join("begun").exists().then_some(()));
     lose(&home);
     let answer = home.trackway(&["doctor", "rebuild"]);
-    assert_eq!(answer.code, 1, "{} {}", answer.stdout, answer.stderr);
+    assert_eq!(answer.code, 3, "{} {}", answer.stdout, answer.stderr);
     assert!(answer.stderr.contains("has a supervisor"), "{}", answer.stderr);
     let process = format!("`kill -KILL {}`", supervisor.id());
     for command in [&["doctor", "rebuild"][..], &["doctor"], &["stop", "last"], &["runs"]] {
@@ -155,6 +155,22 @@ fn a_ledger_is_not_replaced_under_a_supervisor() {
     supervisor.wait().unwrap();
     assert_eq!(home.trackway(&["doctor", "rebuild"]).code, 0);
     assert_eq!(home.sql("select * from training_attempts where sealed_at is not null").len(), 1);
+}
+
+/// Proves that of a ledger of a newer version no rebuild is proposed, which would be refused, but a newer program.
+#[test]
+fn a_newer_ledger_is_not_made_again() {
+    let home = Home::new();
+    assert_eq!(home.run_script(&["--skip-preflight", "--why", "a test"], "true").0, 0);
+    let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
+    ledger.execute("insert into schema_version values (9999)", []).unwrap();
+    drop(ledger);
+    for command in [&["doctor"][..], &["doctor", "rebuild"]] {
+        let answer = home.trackway(command);
+        let said = answer.stdout + &answer.stderr;
+        assert!(answer.code != 0 && said.contains("9999"), "{command:?}: {said}");
+        assert!(!said.contains("trackway doctor rebuild"), "{command:?}: {said}");
+    }
 }
 
 /// Proves that runs on one data set, and a run that was resumed on another one, are all made again with the data of each attempt, and that

@@ -71,7 +71,7 @@ impl ReachedSteps {
 /// The thread that looks. It is stopped once every process of the attempt has ended, and leaves what looked, to look once more.
 pub(in crate::shim) struct Adopting {
     thread: SideThread,
-    follower: Held,
+    follower: SharedFollower,
     main: MainProcess,
     ended: EndedProcesses,
     sight: WriterView,
@@ -79,7 +79,7 @@ pub(in crate::shim) struct Adopting {
 }
 
 /// What looks, until the end of the attempt takes it. The thread holds it only while it looks.
-type Held = Arc<Mutex<Option<Follower>>>;
+type SharedFollower = Arc<Mutex<Option<Follower>>>;
 
 /// Where checkpoints are looked for, and what was there before the script started.
 pub(in crate::shim) struct There {
@@ -136,7 +136,7 @@ impl Adopting {
         let (own, others) = (Vec::new(), Vec::new());
         let follower =
             Follower { adopter, writer, steps, recorded, saves, writers, clock, record, own, others };
-        let follower: Held = Arc::new(Mutex::new(Some(follower)));
+        let follower: SharedFollower = Arc::new(Mutex::new(Some(follower)));
         let held = Arc::clone(&follower);
         let work = move |stopped: &Receiver<()>| {
             yield_to_others();
@@ -207,7 +207,7 @@ fn taken<T>(held: &Mutex<Option<T>>) -> Option<T> {
 
 /// Looks until every process of the attempt has ended. A copy that is then being made is interrupted where this thread, which yields, would
 /// hardly run: the last look makes it without yielding.
-fn follow(held: &Held, stop: &Receiver<()>) {
+fn follow(held: &SharedFollower, stop: &Receiver<()>) {
     let mut rest = LOOK_EVERY;
     while stop.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
         let started = processor_time();

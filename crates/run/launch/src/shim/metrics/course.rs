@@ -19,14 +19,14 @@ const WRITE_EVERY_MICROS: i64 = 1_000_000;
 #[derive(Debug, Clone)]
 pub(in crate::shim) struct KeptCourse {
     path: PathBuf,
-    kept: Kept,
+    kept: PrintedSteps,
     write_at: i64,
 }
 
 /// What the file has.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct PrintedSteps {
     /// The folder of the checkpoints of the same kind of launch and rung.
     of: String,
     course: PrintedCourse,
@@ -41,7 +41,7 @@ pub fn steps_are(run: &RunLayout, highest: Option<Step>) -> Option<&'static str>
 /// How the printed steps of a run are counted, as far as its last attempt shows it.
 #[must_use]
 pub fn printed_course(run: &RunLayout) -> PrintedCourse {
-    let kept: Option<Kept> = read_json(&run.printed_steps_json()).ok().flatten();
+    let kept: Option<PrintedSteps> = read_json(&run.printed_steps_json()).ok().flatten();
     kept.unwrap_or_default().course
 }
 
@@ -54,9 +54,13 @@ impl KeptCourse {
 
     pub(super) fn read(path: PathBuf, checkpoint_root: &Path) -> Self {
         let of = checkpoint_root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let before: Option<Kept> = read_json(&path).ok().flatten();
+        let before: Option<PrintedSteps> = read_json(&path).ok().flatten();
         let kept = before.filter(|kept| kept.of == of);
-        Self { path, kept: kept.unwrap_or(Kept { of, ..Kept::default() }), write_at: i64::MIN }
+        Self {
+            path,
+            kept: kept.unwrap_or(PrintedSteps { of, ..PrintedSteps::default() }),
+            write_at: i64::MIN,
+        }
     }
 
     /// What to count on from.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
-use trackway_core::{Step, Timestamp};
+use trackway_core::{MetricStep, Step, Timestamp};
 use trackway_formats::metric_files::{EPOCH, Point};
 use trackway_formats::printed::{
     LeftOut, LeftOutKind, Printed, PrintedFound, PrintedMetrics, PrintedReader, PrintedRun,
@@ -82,7 +82,7 @@ impl PrintedCounts {
         let places: Vec<_> = values.iter().map(|(name, _)| so_far.place_of(name)).collect();
         so_far.add(values, &places);
         if is_record(values) {
-            so_far.add_record(step, values);
+            so_far.add_record(step as MetricStep, values);
         }
     }
 
@@ -137,8 +137,7 @@ impl PrintedSoFar {
     }
 
     /// These values were printed together, and the epoch is one of them.
-    fn add_record(&mut self, step: u64, values: &[(impl AsRef<str>, f64)]) {
-        let step = step.try_into().unwrap_or(i64::MAX);
+    fn add_record(&mut self, step: MetricStep, values: &[(impl AsRef<str>, f64)]) {
         let is_full = self.last_records.len() >= LAST_RECORDS_MAX;
         let oldest = if is_full { self.last_records.pop_front() } else { None };
         // Most records have the names of those before.
@@ -330,7 +329,7 @@ impl Taker {
             let values = run.values.chunks_exact(run.names.len().max(1));
             for (step, values) in run.steps.iter().zip(values).skip(first) {
                 let values: Vec<(&String, f64)> = run.names.iter().zip(values.iter().copied()).collect();
-                counts.add_record(*step, &values);
+                counts.add_record((*step).try_into().unwrap_or(MetricStep::MAX), &values);
             }
         }
         if self.together.number != Some(run.number) {
@@ -384,18 +383,24 @@ impl Taker {
     /// Those of the values that may be written. All values of names that have a number are written with others of the same.
     fn write(&mut self, at: Timestamp, metrics: &PrintedMetrics, values: &[(impl AsRef<str>, f64)]) {
         self.values += values.len() as u64;
-        self.reached.extend(Some(metrics.step).filter(|_| !metrics.counts_apart));
+        let Ok(step) = Step::try_from(metrics.step) else {
+            let values: Vec<(&str, f64)> =
+                values.iter().map(|(name, value)| (name.as_ref(), *value)).collect();
+            self.write_together(at);
+            return self.writer().metrics_at_any_step(at, metrics.step, &values);
+        };
+        self.reached.extend(Some(step).filter(|_| !metrics.counts_apart));
         let number = metrics.names.filter(|_| values.len() == metrics.values.len());
         if number.is_none() || number != self.together.number {
             self.write_together(at);
             self.together.number = number;
             self.together.names.clear();
             if number.is_none() {
-                return self.writer().metrics_at(at, metrics.step, values);
+                return self.writer().metrics_at(at, step, values);
             }
             self.together.names.extend(values.iter().map(|(name, _)| name.as_ref().to_owned()));
         }
-        self.together.steps.push(metrics.step);
+        self.together.steps.push(step);
         self.together.values.extend(values.iter().map(|(_, value)| *value));
         self.write_full(at);
     }
@@ -530,7 +535,7 @@ mod tests {
 
     /// The points by name and bit for bit, how many values were taken and left out, how often the loss was printed and changed, and the
     /// last records.
-    type Recorded = (Vec<(u64, String, u64)>, u64, u64, [u64; 2], Vec<Point>);
+    type Recorded = (Vec<(MetricStep, String, u64)>, u64, u64, [u64; 2], Vec<Point>);
 
     /// What is recorded of these pieces of output.
     fn recorded(pieces: &[&str]) -> Recorded {
@@ -554,13 +559,21 @@ mod tests {
         let mut points = Vec::new();
         for entry in std::fs::read_dir(&records.folder).unwrap() {
             let segment = read_segment(&std::fs::read(entry.unwrap().path()).unwrap()).unwrap();
-            let these = segment.metric_points();
+            let these = segment.metric_points_of_any_step();
             points.extend(
                 these.map(|point| (point.step, point.name.clone().into_owned(), point.value.to_bits())),
             );
         }
         let of_loss = [counts.most_of(["loss"].into_iter()), counts.changes_of("loss")];
         (points, found.values, secret, of_loss, counts.last_records())
+    }
+
+    /// Proves that a value at a printed step below 0 is recorded at that step, in its place among the others.
+    #[test]
+    fn steps_below_zero_are_recorded() {
+        let (points, values, ..) = recorded(&["step -1 loss 0.5\nstep 0 loss 0.25\nstep 1 loss 0.125\n"]);
+        let steps: Vec<MetricStep> = points.iter().map(|(step, ..)| *step).collect();
+        assert_eq!((steps, values), (vec![-1, 0, 1], 3));
     }
 
     /// Proves that lines which are read many at once are recorded and counted as those that come one by one, also where each has two values

@@ -23,7 +23,7 @@ pub(in crate::shim) struct Piece {
 }
 
 /// Where the metrics are read.
-pub(in crate::shim) enum Reading {
+pub(in crate::shim) enum OutputReading {
     Beside {
         pieces: SyncSender<Piece>,
         rooms: Receiver<Vec<u8>>,
@@ -33,7 +33,7 @@ pub(in crate::shim) enum Reading {
     Here(Box<OutputMetrics>),
 }
 
-impl Reading {
+impl OutputReading {
     pub fn begin(make: impl Fn() -> OutputMetrics + Send + Clone + 'static) -> Self {
         let (pieces, waiting) = sync_channel(PIECES_MAX);
         let (left, rooms) = sync_channel(ROOMS_MAX);

@@ -16,7 +16,7 @@ use trackway_recorder::{Origin, SegmentWriter};
 
 use super::side::{Records, SideThread};
 use gpus::Gpus;
-use reading::{Reading, values};
+use reading::{MachineSample, values};
 
 /// How often a sample is taken. The first one is only the base of the second's rates.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ impl Sampler {
         }
     }
 
-    fn read(&self) -> Reading {
+    fn read(&self) -> MachineSample {
         procfs::read(&self.directory, self.records.clock.monotonic_micros())
     }
 }

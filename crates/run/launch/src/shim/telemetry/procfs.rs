@@ -5,14 +5,14 @@ use std::path::Path;
 use nix::unistd::{SysconfVar, sysconf};
 use trackway_checkpoint::bulk::available_bytes;
 
-use super::reading::{Process, Reading};
+use super::reading::{MachineSample, Process};
 use crate::process::{ProcessIdentity, ProcessStat, own_descendants};
 
 /// The counters now. What cannot be read is left out.
-pub(super) fn read(directory: &Path, at_micros: i64) -> Reading {
+pub(super) fn read(directory: &Path, at_micros: i64) -> MachineSample {
     let units = Units::of_this_machine();
     let own = own_descendants().unwrap_or_default();
-    Reading {
+    MachineSample {
         at_micros,
         processes: own.iter().map(|stat| process(stat, &units)).collect(),
         machine: text("/proc/stat").and_then(|text| machine(&text, &units)),
@@ -105,7 +105,7 @@ mod tests {
     fn this_machine_answers() {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         let pid = child.id() as i32;
-        let resident_bytes = |reading: &Reading| {
+        let resident_bytes = |reading: &MachineSample| {
             let found = reading.processes.iter().find(|(identity, _)| identity.pid == pid);
             found.map_or(0, |found| found.1.resident_bytes)
         };

@@ -6,7 +6,7 @@ use crate::process::ProcessIdentity;
 
 /// The kernel's counters at one time. What could not be read is missing.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct MachineSample {
     /// When, by a clock that never goes backwards.
     pub at_micros: i64,
     /// The processes of the attempt, the shim left out. The start time distinguishes a reused number.
@@ -21,7 +21,7 @@ pub(super) struct Reading {
     pub disk_free_bytes: Option<u64>,
 }
 
-impl Reading {
+impl MachineSample {
     /// The numbers of the attempt's processes.
     pub fn pids(&self) -> BTreeSet<u32> {
         self.processes.keys().filter_map(|identity| u32::try_from(identity.pid).ok()).collect()
@@ -40,7 +40,7 @@ pub(super) struct Process {
 }
 
 /// The values of a sample: the levels of `now` and the rates since `before`.
-pub(super) fn values(before: &Reading, now: &Reading) -> Vec<(String, f64)> {
+pub(super) fn values(before: &MachineSample, now: &MachineSample) -> Vec<(String, f64)> {
     let seconds = (now.at_micros - before.at_micros) as f64 / 1e6;
     if seconds <= 0.0 {
         return Vec::new();
@@ -111,14 +111,14 @@ mod tests {
     /// and that one which took the number of another is new.
     #[test]
     fn rates_are_differences_over_time() {
-        let before = Reading {
+        let before = MachineSample {
             at_micros: 1_000_000,
             processes: [(at(7, 1), process(10.0, 100, 1000)), (at(8, 1), process(50.0, 100, 9000))].into(),
             machine: Some((100.0, 1000.0)),
             network_bytes: Some((10, 20)),
-            ..Reading::default()
+            ..MachineSample::default()
         };
-        let now = Reading {
+        let now = MachineSample {
             at_micros: 3_000_000,
             processes: [(at(7, 1), process(12.0, 300, 5000)), (at(8, 9), process(1.0, 50, 500))].into(),
             machine: Some((103.0, 1004.0)),
@@ -149,9 +149,10 @@ mod tests {
     /// Proves that what could not be read is not reported, and that no time between two readings gives no rate.
     #[test]
     fn what_is_unknown_is_not_reported() {
-        let before = Reading::default();
+        let before = MachineSample::default();
         assert!(values(&before, &before).is_empty());
-        let now = Reading { at_micros: 1_000_000, machine: Some((1.0, 2.0)), ..Reading::default() };
+        let now =
+            MachineSample { at_micros: 1_000_000, machine: Some((1.0, 2.0)), ..MachineSample::default() };
         let names: Vec<String> = values(&before, &now).into_iter().map(|(name, _)| name).collect();
         assert_eq!(
             names,

@@ -6,7 +6,7 @@ use trackway_data::model::{Frame, MISSING_CODE};
 
 use super::{Content, RowItems, column, numbers, values_of, whole_rows};
 use crate::Columns;
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::metrics::boxes::{Boxes, Corners, ImageBoxes, ScoredBox};
 use crate::metrics::images::{by_image, class_codes};
 
@@ -15,7 +15,7 @@ const LABEL: &str = "label";
 const PREDICTION: &str = "prediction";
 
 /// The images of a table.
-pub(super) fn boxes(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
+pub(super) fn boxes(frame: &Frame, columns: &Columns) -> Result<RowItems> {
     let name = |column: &Option<String>, role| column.clone().ok_or(AssessError::NoColumnFor(role));
     let (image, class) = (name(&columns.image, "image")?, name(&columns.class, "class")?);
     let (kind, score) = (name(&columns.kind, "kind")?, name(&columns.score, "score")?);

@@ -7,7 +7,7 @@ use super::{
     whole_rows,
 };
 use crate::Columns;
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::limits::CLASSES_MAX;
 use crate::spellings::{Agreement, agreement, shown};
 
@@ -15,11 +15,7 @@ use crate::spellings::{Agreement, agreement, shown};
 const PROBABILITY_SUM_TOLERANCE: f64 = 1e-3;
 
 /// The rows that have a label. One without a prediction is wrong, one without a score is in no number that needs one.
-pub(super) fn classes(
-    frame: &Frame,
-    columns: &Columns,
-    known: KnownClasses<'_>,
-) -> Result<RowItems, AssessError> {
+pub(super) fn classes(frame: &Frame, columns: &Columns, known: KnownClasses<'_>) -> Result<RowItems> {
     let label_name = columns.label.as_deref().ok_or(AssessError::NoColumnFor("label"))?;
     let rows = whole_rows(frame, &[label_name])?;
     let (label_names, label) = values_of(column(frame, label_name)?);
@@ -104,7 +100,7 @@ fn agreed(
     known: KnownClasses<'_>,
     labels: &[String],
     (own, codes): (&mut [String], &[u32]),
-) -> Result<Agreement, AssessError> {
+) -> Result<Agreement> {
     let predictions = in_use(own, codes);
     let found = agreement(labels, &predictions);
     let is_known = |class: &String| columns.class_scores.contains_key(class) || known.names.contains(class);
@@ -156,7 +152,7 @@ fn positive_class(
     wanted: Option<&str>,
     columns: &Columns,
     agreed: &Agreement,
-) -> Result<Option<u32>, AssessError> {
+) -> Result<Option<u32>> {
     let is_class = |wanted: &str| names.iter().any(|name| name == wanted);
     // It may be named as the predictions have it, or as the labels would with other spellings.
     let spelled = wanted.filter(|wanted| !is_class(wanted)).and_then(|wanted| {
@@ -176,12 +172,7 @@ fn positive_class(
 }
 
 /// A column for each class, or nothing. A row that lacks one of them has none.
-fn class_scores(
-    frame: &Frame,
-    columns: &Columns,
-    names: &[String],
-    rows: &[u32],
-) -> Result<Vec<Vec<f64>>, AssessError> {
+fn class_scores(frame: &Frame, columns: &Columns, names: &[String], rows: &[u32]) -> Result<Vec<Vec<f64>>> {
     if columns.class_scores.is_empty() {
         return Ok(Vec::new());
     }
@@ -189,7 +180,7 @@ fn class_scores(
         let name = columns.class_scores.get(class).ok_or_else(|| AssessError::NoScoreOf(class.clone()))?;
         Ok(finite(pick(numbers(frame, name)?, rows)))
     };
-    let mut scores = names.iter().map(of).collect::<Result<Vec<_>, AssessError>>()?;
+    let mut scores = names.iter().map(of).collect::<Result<Vec<_>>>()?;
     for row in 0..rows.len() {
         if scores.iter().any(|scores| scores[row].is_nan()) {
             scores.iter_mut().for_each(|scores| scores[row] = f64::NAN);
@@ -205,7 +196,7 @@ fn by_score(
     class_scores: &[Vec<f64>],
     positive: Option<u32>,
     are_probabilities: bool,
-) -> Result<Vec<u32>, AssessError> {
+) -> Result<Vec<u32>> {
     if let (Some(score), Some(positive)) = (score, positive) {
         let threshold = if are_probabilities { 0.5 } else { 0.0 };
         let class = |score: &f64| match *score {

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use trackway_data::model::{Cells, Frame};
 
 use super::{column, pick, renumbered};
-use crate::error::AssessError;
+use crate::error::Result;
 use crate::{Columns, Task};
 
 /// In a table without ids, more exact copies than this part of its rows are no coincidence.
@@ -20,8 +20,8 @@ pub(super) fn clusters(
     task: Task,
     columns: &Columns,
     rows: &[u32],
-) -> Result<Option<(Vec<u32>, usize)>, AssessError> {
-    let keys = |name: &String| -> Result<Vec<u64>, AssessError> {
+) -> Result<Option<(Vec<u32>, usize)>> {
+    let keys = |name: &String| -> Result<Vec<u64>> {
         column(frame, name)?;
         let index = frame.index_of(name).expect("the column is there");
         Ok(pick(&frame.group_keys(index), rows))

@@ -4,11 +4,11 @@ use trackway_data::model::Frame;
 
 use super::{Content, RowItems, numbers, pick, whole_rows};
 use crate::Columns;
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::metrics::uplift::Experiment;
 
 /// The rows with a treatment, an outcome and a score.
-pub(super) fn experiment(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
+pub(super) fn experiment(frame: &Frame, columns: &Columns) -> Result<RowItems> {
     let treatment = columns.treatment.as_deref().ok_or(AssessError::NoColumnFor("treatment"))?;
     let label = columns.label.as_deref().ok_or(AssessError::NoColumnFor("label"))?;
     let score = columns.score.as_deref().ok_or(AssessError::NoColumnFor("score"))?;

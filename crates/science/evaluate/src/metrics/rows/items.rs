@@ -12,17 +12,12 @@ use super::pixel_rows::pixels;
 use super::ranking::documents;
 use super::texts::{completions, exact_matches, words};
 use super::{Amounts, Content, Items, KnownClasses, RowItems, numbers, pick, whole_rows};
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::metrics::ratio::{Link, Ratio};
 use crate::{Columns, Task};
 
 /// A table as the items of a task. Rows that cannot be evaluated are left out; [`Items::rows`] has the others.
-pub(crate) fn items(
-    frame: &Frame,
-    task: Task,
-    columns: &Columns,
-    known: KnownClasses<'_>,
-) -> Result<Items, AssessError> {
+pub(crate) fn items(frame: &Frame, task: Task, columns: &Columns, known: KnownClasses<'_>) -> Result<Items> {
     let found = match task {
         Task::Classification => classes(frame, columns, known)?,
         Task::Regression => amounts(frame, columns)?,
@@ -41,7 +36,7 @@ pub(crate) fn items(
     Ok(Items { row_of_item, groups, content, rows: Arc::new(rows) })
 }
 
-fn amounts(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
+fn amounts(frame: &Frame, columns: &Columns) -> Result<RowItems> {
     let label = columns.label.as_deref().ok_or(AssessError::NoColumnFor("label"))?;
     let prediction = columns.prediction.as_deref().ok_or(AssessError::NoColumnFor("prediction"))?;
     let mut needed = vec![label, prediction];
@@ -49,14 +44,14 @@ fn amounts(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
     let rows = whole_rows(frame, &needed)?;
     let quantile =
         |(share, name): (&String, &String)| Ok((share.clone(), pick(numbers(frame, name)?, &rows)));
-    let quantiles = columns.quantiles.iter().map(quantile).collect::<Result<_, AssessError>>()?;
+    let quantiles = columns.quantiles.iter().map(quantile).collect::<Result<_>>()?;
     let (label, prediction) = (numbers(frame, label)?, numbers(frame, prediction)?);
     let content = Amounts { label: pick(label, &rows), prediction: pick(prediction, &rows), quantiles };
     Ok(RowItems::rows(frame, rows, Content::Amounts(content)))
 }
 
 /// Losses, exact matches or completions: whichever columns there are.
-fn language(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
+fn language(frame: &Frame, columns: &Columns) -> Result<RowItems> {
     if let Some(correct) = &columns.correct {
         return completions(frame, columns, correct);
     }
@@ -90,7 +85,7 @@ fn losses(
     (tokens, bytes): (Option<&str>, Option<&str>),
     known: &[u32],
     found: &mut RowItems,
-) -> Result<Vec<Ratio>, AssessError> {
+) -> Result<Vec<Ratio>> {
     let mut is_known = vec![false; frame.rows()];
     known.iter().for_each(|row| is_known[*row as usize] = true);
     let RowItems { row_of_item, rows, .. } = found;
@@ -100,7 +95,7 @@ fn losses(
         row_of_item.iter().map(value).collect()
     };
     let is_whole = row_of_item.iter().all(|row| is_known[*row as usize]);
-    let weights = |name: Option<&str>| -> Result<Option<Vec<f64>>, AssessError> {
+    let weights = |name: Option<&str>| -> Result<Option<Vec<f64>>> {
         match name {
             Some(name) => Ok(Some(of(numbers(frame, name)?))),
             None if is_whole => Ok(None),

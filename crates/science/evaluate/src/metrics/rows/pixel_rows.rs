@@ -4,12 +4,12 @@ use trackway_data::model::{Frame, MISSING_CODE};
 
 use super::{Content, RowItems, numbers, whole_rows};
 use crate::Columns;
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::metrics::images::{by_image, class_codes};
 use crate::metrics::pixels::{ClassPixels, Pixels};
 
 /// The images of a table; without a column of images each row is one.
-pub(super) fn pixels(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
+pub(super) fn pixels(frame: &Frame, columns: &Columns) -> Result<RowItems> {
     let name = |column: &Option<String>, role| column.clone().ok_or(AssessError::NoColumnFor(role));
     let counts = [
         name(&columns.true_positive, "true_positive")?,

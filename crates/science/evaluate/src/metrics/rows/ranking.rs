@@ -8,6 +8,7 @@ use super::coverage::RowUse;
 use super::{Content, RowItems, column, numbers, values_of, whole_rows};
 use crate::Columns;
 use crate::assess::AssessError;
+use crate::error::Result;
 use crate::metrics::ratio::{Link, Ratio};
 
 /// Documents below this place do not count for `ndcg`.
@@ -22,7 +23,7 @@ struct Document {
 }
 
 /// The documents of each query as the numbers of the query.
-pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
+pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<RowItems> {
     let query = columns.query.as_deref().ok_or(AssessError::NoColumnFor("query"))?;
     let relevance = columns.relevance.as_deref().ok_or(AssessError::NoColumnFor("relevance"))?;
     let (order, sign) = match (&columns.rank, &columns.score) {

@@ -7,7 +7,7 @@ use trackway_data::model::{Frame, MISSING_CODE};
 use super::coverage::RowUse;
 use super::{Content, RowItems, answers_of, column, numbers, values_of, whole_rows};
 use crate::Columns;
-use crate::error::AssessError;
+use crate::error::{AssessError, Result};
 use crate::metrics::ratio::{Link, Ratio};
 
 /// The numbers of completions for which pass@k is reported, if each task has that many.
@@ -19,7 +19,7 @@ pub(super) fn exact_matches(
     label: &str,
     prediction: &str,
     found: &mut RowItems,
-) -> Result<Ratio, AssessError> {
+) -> Result<Ratio> {
     let (label_names, label) = values_of(column(frame, label)?);
     let (prediction_names, prediction) = answers_of(column(frame, prediction)?, &label_names);
     let RowItems { row_of_item, rows, .. } = found;
@@ -39,7 +39,7 @@ pub(super) fn exact_matches(
 /// Several completions of each task: the unbiased probability that at least one of k is right (M. Chen et al. 2021,
 /// "Evaluating Large Language Models Trained on Code", eq. 1). If no column names the task, each row is one. A
 /// completion without a result is wrong.
-pub(super) fn completions(frame: &Frame, columns: &Columns, correct: &str) -> Result<RowItems, AssessError> {
+pub(super) fn completions(frame: &Frame, columns: &Columns, correct: &str) -> Result<RowItems> {
     let needed: Vec<&str> = columns.id.as_deref().into_iter().collect();
     let rows = whole_rows(frame, &needed)?;
     let is_right = numbers(frame, correct)?;
@@ -85,7 +85,7 @@ fn pass_at(k: u32, all: u32, right: u32) -> f64 {
 
 /// Word error rate: words that must be substituted, inserted or deleted to turn the hypothesis into the reference, over
 /// the words of the reference. Words are separated by white space and compared exactly.
-pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<RowItems, AssessError> {
+pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<RowItems> {
     let reference = columns.reference.as_deref().ok_or(AssessError::NoColumnFor("reference"))?;
     let hypothesis = columns.hypothesis.as_deref().ok_or(AssessError::NoColumnFor("hypothesis"))?;
     // An empty hypothesis is an error in every word, not a missing row.

@@ -33,7 +33,7 @@ fn what_reading_changes_is_counted() {
     assert_eq!(json(b"{\"a\":1}\n{\n"), ["rejected_rows×1 at 2"]);
     assert_eq!(json(b"{\"a\":0.1234567890123456789}\n"), ["rounded×1 at 1"]);
     assert_eq!(json(b"{\"a\":\"1\"}\n{\"a\":1}\n{\"a\":null}\n"), ["retyped×1 at 2"]);
-    assert_eq!(json(b"{\"a\":18446744073709551617}\n{\"a\":1}\n"), ["kept_as_text×1"]);
+    assert_eq!(json(b"{\"a\":18446744073709551617}\n{\"a\":1}\n"), ["kept_as_text×1 at 1"]);
     assert_eq!(plain(b",b\n1,x\n2,y\n"), ["renamed_column×1"]);
     assert_eq!(plain(b"t,b\n2016-12-31 23:59:60,1\n2024-01-02,2\n"), ["rounded×1 at 2"]);
     assert_eq!(plain(b"sep=;\na;b\n1;x\n"), ["layout×1"]);
@@ -216,4 +216,70 @@ fn a_decimal_comma_is_read_by_an_option() {
     let lists = b"id;tags\n1;1,2,3\n2;1,2\n3;4,5,6\n4;1\n5;2,3,4\n";
     assert_eq!(notes("a.csv", lists, DataSpec::default()), none);
     assert!(story("a.csv", lists, comma()).starts_with("id:Int tags:Text\n0.2: 1|1,2,3\n0.3: 2|1,2\n"));
+}
+
+/// Proves that a column of numbers which is text because of a few strings has a note with their count, what they are, the first line and
+/// the options that read them as missing, in CSV and JSON lines; that these options read numbers; that a string which a shell would
+/// change, or that is private, is in no option; and that a column of which half are strings has no note.
+#[test]
+fn strings_that_make_a_text_of_numbers_are_named() {
+    let message = |name: &str, text: &str, spec: DataSpec| {
+        let folder = folder(&[(name, text.as_bytes())]);
+        let (_, _, source) = read_all(folder.path(), &DataSpec { path: name.into(), ..spec }).unwrap();
+        source.notes().join("; ")
+    };
+    let usual = |text: &str| message("a.csv", text, DataSpec::default());
+    let text = "id,age\n1,34\n2,n/a?\n3,29\n4,unknown\n5,41\n6,\n";
+    assert_eq!(
+        usual(text),
+        "`age` is read as text: 2 of its 5 values are not of type int (`n/a?`, `unknown`), the first in line 3 of `a.csv`; \
+         with --missing 'n/a?' --missing unknown they are missing instead of the usual strings (`missing` in a run file)"
+    );
+    assert_eq!(notes("a.csv", text.as_bytes(), DataSpec::default()), ["kept_as_text×2 at 3"]);
+    let missing = || vec!["n/a?".to_owned(), "unknown".to_owned()];
+    let asked = DataSpec { missing: missing(), ..DataSpec::default() };
+    assert_eq!(story("a.csv", text.as_bytes(), asked.clone()).lines().next(), Some("id:Int age:Int"));
+    assert_eq!(message("a.csv", text, asked), "");
+    let more = DataSpec { missing: vec!["-".to_owned()], ..DataSpec::default() };
+    let json = "{\"a\":1}\n{\"a\":2.5}\n{\"a\":\"--\"}\n{\"a\":\"-\"}\n";
+    let found = message("a.jsonl", json, more);
+    assert!(found.contains("1 of its 3 values are not of type float (`--`), the first in line 3"), "{found}");
+    assert!(found.contains("; with --missing=-- they are missing (`missing`"), "{found}");
+    let several = usual("a\n1\n2\n3\n4\n5\nv\nw\nx\ny\n");
+    assert!(
+        several.contains("(`v`, `w`, `x` …)") && several.contains("; --missing reads those"),
+        "{several}"
+    );
+    let private = usual("a\n1\n2\nann@corp.example\nit's\n3\n");
+    assert!(!private.contains("ann@") && private.contains("; --missing reads those"), "{private}");
+    assert_eq!(usual("a\n1\n2\nx\ny\n"), "");
+}
+
+/// Proves that what a scan meets after the sample is named as well.
+#[test]
+fn strings_behind_the_sample_are_named() {
+    let row =
+        |row: usize| if row > 300_000 && row % 5 > 0 { "lost\n".to_owned() } else { format!("{row}\n") };
+    let text: String = std::iter::once("a\n".to_owned()).chain((0..500_000).map(row)).collect();
+    let folder = folder(&[("a.csv", text.as_bytes())]);
+    let (_, _, source) = read_all(folder.path(), &spec_of("a.csv")).unwrap();
+    let notes = source.notes();
+    assert!(types(&source) == "a:Text" && notes.len() == 1, "{notes:?}");
+    assert!(notes[0].contains(" of the first ") && notes[0].contains("(`lost`)"), "{notes:?}");
+}
+
+/// Proves that the numbers which Python writes into JSON lines although JSON does not have them are read as what they are, also within
+/// lists, without a note, and that the same letters in strings and other words are as before.
+#[test]
+fn numbers_that_json_does_not_have_are_read() {
+    let text = b"{\"loss\": 0.5, \"at\": [1, NaN]}\n{\"loss\": NaN, \"at\": \"NaN\"}\n{\"loss\":-Infinity}\n{\"loss\":nan}\n";
+    check(
+        "a.jsonl",
+        text,
+        "loss:Float at:Mixed\n0.1: 0.5|[1,NaN]\n0.2: NaN|NaN\n0.3: -inf|\u{2205}\n\
+         rejected BadJson×1 line 4: expected ident, column 10",
+    );
+    let found = notes("a.jsonl", &text[..57], DataSpec::default());
+    assert_eq!(found, ["retyped×1 at 1"]);
+    check("b.jsonl", b"{\"a\":1}\n{\"a\":NaN}\n", "a:Float\n0.1: 1.0\n0.2: NaN");
 }

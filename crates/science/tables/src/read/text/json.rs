@@ -16,6 +16,8 @@ use serde_json::value::RawValue;
 use super::blocks::Block;
 use super::cells::{Missing, to_text};
 use super::csv::chunk_rows;
+use super::long_numbers::has_long_number;
+use super::not_finite;
 use crate::read::chunk::{Originals, RowNumbers, holds_strings};
 use crate::read::coverage::{CellTally, Coverage};
 use crate::read::numbers::{read_any_float, read_float};
@@ -107,7 +109,9 @@ impl<'t> Cell<'t> {
     fn original(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Null => None,
-            Self::Float(number) => Some(Cow::Owned(serde_json::Value::from(*number).to_string())),
+            Self::Float(number) if number.is_finite() => {
+                Some(Cow::Owned(serde_json::Value::from(*number).to_string()))
+            }
             cell => Some(cell.to_text()),
         }
     }
@@ -120,13 +124,15 @@ impl<'t> Cell<'t> {
         }
     }
 
-    fn to_text(&self) -> Cow<'_, str> {
+    pub(crate) fn to_text(&self) -> Cow<'_, str> {
         match self {
             Self::Null => Cow::Borrowed("null"),
             Self::Bool(truth) => Cow::Owned(truth.to_string()),
             Self::Int(number) => Cow::Owned(number.to_string()),
             Self::Unsigned(number) => Cow::Owned(number.to_string()),
-            Self::Float(number) => Cow::Owned(number.to_string()),
+            Self::Float(number) => {
+                not_finite::word(*number).map_or_else(|| Cow::Owned(number.to_string()), Cow::Borrowed)
+            }
             Self::Long(text) | Self::Text(text) => Cow::Borrowed(text),
             Self::Nested(_, text) => Cow::Borrowed(text),
         }
@@ -155,6 +161,23 @@ impl<'t> Cell<'t> {
         }
     }
 
+    /// The same of a line that is not kept, with marked strings as the numbers that they are.
+    fn unmarked(self) -> Cell<'static> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Bool(truth) => Cell::Bool(truth),
+            Self::Int(number) => Cell::Int(number),
+            Self::Unsigned(number) => Cell::Unsigned(number),
+            Self::Float(number) => Cell::Float(number),
+            Self::Long(text) => Cell::Long(Cow::Owned(text.into_owned())),
+            Self::Text(text) => match not_finite::number(&text) {
+                Some(number) => Cell::Float(number),
+                None => Cell::Text(Cow::Owned(text.into_owned())),
+            },
+            Self::Nested(kind, text) => Cell::Nested(kind, not_finite::unmarked(text)),
+        }
+    }
+
     /// From the text of a value in a line with numbers of many digits. Lists and objects that hold one stay as they are written.
     fn of_raw(text: &'t str) -> Result<Self, serde_json::Error> {
         let nested = |kind| Ok(Self::Nested(kind, text.to_owned()));
@@ -172,55 +195,6 @@ impl<'t> Cell<'t> {
 /// Whether a 64-bit float surely holds a whole number.
 fn is_small(number: i64) -> bool {
     number.unsigned_abs() <= 1 << 53
-}
-
-/// Of so many digits two numbers may be one 64-bit float.
-const LONG_DIGITS_MIN: usize = 16;
-
-/// As many digits as the largest whole numbers of 64 bits have.
-const LONG_WHOLE_DIGITS_MIN: usize = 20;
-
-/// Whether a text has a number that a 64-bit one would round, or a whole one of so many digits as hardly any has.
-fn has_long_number(text: &[u8]) -> bool {
-    // Of a run this long, one byte of every few is a part.
-    const STEP: usize = LONG_DIGITS_MIN / 2;
-    let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-    let mut at = STEP - 1;
-    while let Some(byte) = text.get(at) {
-        if is_part(byte) {
-            let begin = text[..at].iter().rposition(|byte| !is_part(byte)).map_or(0, |before| before + 1);
-            let length = text[begin..].iter().take_while(|byte| is_part(byte)).count();
-            if is_long(&text[begin..begin + length], &text[begin + length..]) {
-                return true;
-            }
-            at = begin + length;
-        }
-        at += STEP;
-    }
-    false
-}
-
-/// Whether digits, and the exponent behind them, are such a number.
-fn is_long(run: &[u8], behind: &[u8]) -> bool {
-    let digits = run.iter().filter(|byte| byte.is_ascii_digit()).skip_while(|byte| **byte == b'0').count();
-    let exponent = match behind {
-        [b'e' | b'E', b'-' | b'+', digits @ ..] => {
-            2 + digits.iter().take_while(|it| it.is_ascii_digit()).count()
-        }
-        [b'e' | b'E', digits @ ..] => 1 + digits.iter().take_while(|it| it.is_ascii_digit()).count(),
-        _ => 0,
-    };
-    if digits < LONG_DIGITS_MIN {
-        return false;
-    }
-    if exponent == 0 && !run.contains(&b'.') {
-        return digits >= LONG_WHOLE_DIGITS_MIN;
-    }
-    let read = match exponent {
-        0 => read_any_float(run),
-        exponent => read_any_float(&[run, &behind[..exponent]].concat()),
-    };
-    read.is_some_and(|read| read.is_rounded)
 }
 
 /// What the column of a key is called that a row has again.
@@ -269,10 +243,13 @@ pub(crate) fn read_block(
     missing: &Missing,
     sink: &mut ChunkSink<'_>,
 ) -> Result<(), Stop> {
-    let mut rows = Rows { cells: vec![Vec::new(); columns.len()], lines: Vec::new() };
-    let recoded = recode(block, sink);
-    let text = recoded.as_deref().unwrap_or(&block.text);
-    for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+    let text = recode(block, sink);
+    let mut parse: ParseLine<'_> = parse_line;
+    if not_finite::may_have(text.as_bytes()) {
+        parse = |line, take| parse_any_line(line.as_bytes(), take);
+    }
+    let mut rows = Rows { cells: vec![Vec::new(); columns.len()], lines: Vec::new(), parse };
+    for (number, line) in text.split('\n').enumerate() {
         if line.trim_ascii().is_empty() {
             continue;
         }
@@ -284,31 +261,36 @@ pub(crate) fn read_block(
     rows.give(columns, missing, sink)
 }
 
-/// The block with its stray lines decoded as Windows-1252; `None` if there are none.
-fn recode(block: &Block, sink: &mut ChunkSink<'_>) -> Option<Vec<u8>> {
-    if std::str::from_utf8(&block.text).is_ok() {
-        return None;
+/// The block, with its stray lines decoded as Windows-1252.
+fn recode<'b>(block: &'b Block, sink: &mut ChunkSink<'_>) -> Cow<'b, str> {
+    if let Ok(text) = std::str::from_utf8(&block.text) {
+        return Cow::Borrowed(text);
     }
-    let mut text = Vec::with_capacity(block.text.len() + block.text.len() / 8);
+    let mut text = String::with_capacity(block.text.len() + block.text.len() / 8);
     for (number, line) in block.text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         if std::str::from_utf8(line).is_err() {
             sink.coverage.recoded(Place { file: sink.file, row: block.first_line + number as u64 });
         }
-        text.extend_from_slice(to_text(line).as_bytes());
+        text.push_str(&to_text(line));
     }
-    Some(text)
+    Cow::Owned(text)
 }
 
 /// Rows of the next chunk, column by column.
 struct Rows<'t> {
     cells: Vec<Vec<Cell<'t>>>,
     lines: Vec<u64>,
+    parse: ParseLine<'t>,
 }
 
+/// [`parse_line`], or [`parse_any_line`].
+type ParseLine<'t> = fn(&'t str, &mut Take<'_, 't>) -> Result<(), serde_json::Error>;
+
 impl<'t> Rows<'t> {
-    fn take(&mut self, line: &'t [u8], number: u64, keys: &mut Keys, file: usize, coverage: &mut Coverage) {
+    fn take(&mut self, line: &'t str, number: u64, keys: &mut Keys, file: usize, coverage: &mut Coverage) {
         let rows = self.lines.len();
-        let read = parse_line(line, &mut |position, key, cell| {
+        let parse = self.parse;
+        let read = parse(line, &mut |position, key, cell| {
             let Some(column) = keys.find(position, &key) else { return coverage.unknown_key(&key) };
             let column = match self.cells[column].len() > rows {
                 false => Ok(column),
@@ -317,7 +299,9 @@ impl<'t> Rows<'t> {
             match column {
                 Ok(column) => {
                     let cells = &mut self.cells[column];
-                    cells.resize(rows, Cell::Null);
+                    if cells.len() < rows {
+                        cells.resize(rows, Cell::Null);
+                    }
                     cells.push(cell);
                 }
                 Err(name) => coverage.unknown_key(&name),
@@ -327,7 +311,8 @@ impl<'t> Rows<'t> {
             Ok(()) => self.lines.push(number),
             Err(error) => {
                 self.cells.iter_mut().for_each(|cells| cells.truncate(rows));
-                coverage.reject(RejectKind::BadJson, Place { file, row: number }, line, || describe(&error));
+                let place = Place { file, row: number };
+                coverage.reject(RejectKind::BadJson, place, line.as_bytes(), || describe(&error));
             }
         }
     }
@@ -383,13 +368,27 @@ impl Originals {
 
 /// Parses one line and hands over its keys and values, with the key's position. Values of a line that turns out to
 /// be broken may have been handed over before the error.
-pub(crate) fn parse_line<'t>(
-    line: &'t [u8],
-    take: &mut dyn FnMut(usize, Cow<'t, str>, Cell<'t>),
+fn parse_line<'t>(line: &'t str, take: &mut Take<'_, 't>) -> Result<(), serde_json::Error> {
+    parse(serde_json::Deserializer::from_str(line), has_long_number(line.as_bytes()), take)
+}
+
+fn parse<'t, R: serde_json::de::Read<'t>>(
+    mut deserializer: serde_json::Deserializer<R>,
+    has_long_numbers: bool,
+    take: &mut Take<'_, 't>,
 ) -> Result<(), serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_slice(line);
-    let has_long_numbers = has_long_number(line);
     Row { take, has_long_numbers }.deserialize(&mut deserializer).and_then(|()| deserializer.end())
+}
+
+/// The same of a line that may be no UTF-8, and may have numbers which JSON does not have.
+pub(crate) fn parse_any_line<'t>(line: &'t [u8], take: &mut Take<'_, 't>) -> Result<(), serde_json::Error> {
+    let has_long_numbers = has_long_number(line);
+    let Some(marked) = not_finite::marked(line) else {
+        return parse(serde_json::Deserializer::from_slice(line), has_long_numbers, take);
+    };
+    parse(serde_json::Deserializer::from_slice(&marked), has_long_numbers, &mut |position, key, cell| {
+        take(position, Cow::Owned(key.into_owned()), cell.unmarked());
+    })
 }
 
 fn build(
@@ -485,7 +484,7 @@ fn build_texts(
     Arc::new(builder.finish())
 }
 
-type Take<'a, 't> = dyn FnMut(usize, Cow<'t, str>, Cell<'t>) + 'a;
+pub(crate) type Take<'a, 't> = dyn FnMut(usize, Cow<'t, str>, Cell<'t>) + 'a;
 
 /// Reads one object. Where it has numbers of many digits, its values are read as the texts that they are: the library would
 /// round such numbers.
@@ -593,7 +592,7 @@ mod tests {
 
     fn cells(line: &str) -> Vec<Cell<'_>> {
         let mut cells = Vec::new();
-        parse_line(line.as_bytes(), &mut |_, _, cell| cells.push(cell)).unwrap();
+        parse_line(line, &mut |_, _, cell| cells.push(cell)).unwrap();
         cells
     }
 
@@ -621,19 +620,5 @@ mod tests {
         assert_eq!(cells(r#"{"a":123456789012345.68}"#), [long("123456789012345.68")]);
         assert_eq!(cells(r#"{"a":123456789012345.67}"#), [Cell::Float(123_456_789_012_345.67)]);
         assert_eq!(cells(r#"{"a":-1.2345678901234567e-25}"#), [long("-1.2345678901234567e-25")]);
-    }
-
-    /// Proves that runs of digits are found wherever they begin, and that shorter ones and zeros in front do not count.
-    #[test]
-    fn long_runs_of_digits_are_found_anywhere() {
-        for before in 0..40 {
-            let text = |number: &str| format!("{}{number} ", "x".repeat(before));
-            assert!(has_long_number(text("12345678901234567890").as_bytes()), "{before}");
-            assert!(has_long_number(text("0.123456789012345678").as_bytes()), "{before}");
-            assert!(has_long_number(text("1.2345678901234567e-25").as_bytes()), "{before}");
-            assert!(!has_long_number(text("1234567890123456789").as_bytes()), "{before}");
-            assert!(!has_long_number(text("0.000000000123456789012345").as_bytes()), "{before}");
-            assert!(!has_long_number(text("192.168.100.200.192.168.100.200").as_bytes()), "{before}");
-        }
     }
 }

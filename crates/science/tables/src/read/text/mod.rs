@@ -6,4 +6,6 @@ pub(super) mod csv;
 pub(super) mod dialect;
 pub(super) mod json;
 pub(super) mod lines;
+mod long_numbers;
+mod not_finite;
 pub(super) mod split;

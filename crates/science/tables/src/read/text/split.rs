@@ -35,7 +35,14 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    #[inline]
+    fn new(start: usize, end: usize, flags: u32) -> Self {
+        let position = |at: usize| u32::try_from(at).expect("blocks are shorter than 4 GiB");
+        Self { start: position(start), length: position(end - start) | flags }
+    }
+
     /// The field's bytes, without the blanks around them. `scratch` holds them if quotes had to be resolved.
+    #[inline]
     pub(crate) fn get<'t>(self, text: &'t [u8], scratch: &'t mut Vec<u8>) -> &'t [u8] {
         if self.length & ESCAPED == 0 {
             return trim(self.raw(text));
@@ -45,6 +52,7 @@ impl Span {
     }
 
     /// The field's bytes as a text: with its blanks where it is within quotes; else without, and whether there were any.
+    #[inline]
     pub(crate) fn text<'t>(self, text: &'t [u8], scratch: &'t mut Vec<u8>) -> (&'t [u8], bool) {
         let is_quoted = self.is_quoted();
         if self.length & ESCAPED == 0 {
@@ -81,9 +89,14 @@ impl Span {
 }
 
 /// As `trim_ascii`; most fields have nothing to trim, or one blank in front.
+#[inline]
 fn trim(field: &[u8]) -> &[u8] {
+    let is_bare = |field: &[u8]| {
+        field.first().is_some_and(|byte| *byte > b' ') && field.last().is_some_and(|byte| *byte > b' ')
+    };
     match field {
-        [first, .., last] if *first > b' ' && *last > b' ' => field,
+        field if is_bare(field) => field,
+        [b' ', behind @ ..] if is_bare(behind) => behind,
         _ => field.trim_ascii(),
     }
 }
@@ -235,43 +248,33 @@ impl<'t> Splitter<'t> {
         let mut start = self.position;
         let mut behind_quotes = None;
         let full = spans.len() + self.fields_max;
-        let mut take = |span| {
+        loop {
+            let at = self.next_special();
+            let byte = self.text.get(at).copied();
+            if byte == Some(QUOTE) {
+                let is_letter = behind_quotes.is_some()
+                    || !self.text[start..at].iter().all(|byte| matches!(byte, b' ' | b'\t'));
+                if is_letter {
+                    continue;
+                }
+                let Some(quoted) = self.skip_quoted(at + 1) else {
+                    self.position = self.text.len();
+                    return RowEnd::OpenQuote { line };
+                };
+                start = at + 1;
+                behind_quotes = Some(quoted);
+                continue;
+            }
+            let span = self.span(start, at, behind_quotes.take());
             if spans.len() <= full {
                 spans.push(span);
             }
-        };
-        loop {
-            let at = self.next_special();
-            match self.text.get(at) {
-                Some(&QUOTE) => {
-                    if behind_quotes.is_some()
-                        || !self.text[start..at].iter().all(|byte| matches!(byte, b' ' | b'\t'))
-                    {
-                        continue;
-                    }
-                    let Some(quoted) = self.skip_quoted(at + 1) else {
-                        self.position = self.text.len();
-                        return RowEnd::OpenQuote { line };
-                    };
-                    start = at + 1;
-                    behind_quotes = Some(quoted);
-                }
-                Some(byte) => {
-                    let is_delimiter = *byte == self.dialect.delimiter;
-                    take(self.span(start, at, behind_quotes.take()));
-                    start = at + 1;
-                    if !is_delimiter {
-                        let lone = *byte == b'\n' || self.text.get(at + 1) != Some(&b'\n');
-                        self.line += u64::from(lone);
-                        self.position = at + 1;
-                        return RowEnd::Row { line };
-                    }
-                }
-                None => {
-                    take(self.span(start, self.text.len(), behind_quotes));
-                    self.position = self.text.len();
-                    return RowEnd::Row { line };
-                }
+            start = at + 1;
+            if byte != Some(self.dialect.delimiter) {
+                let is_first_half = byte == Some(b'\r') && self.text.get(start) == Some(&b'\n');
+                self.line += u64::from(byte.is_some() && !is_first_half);
+                self.position = start.min(self.text.len());
+                return RowEnd::Row { line };
             }
         }
     }
@@ -308,20 +311,24 @@ impl<'t> Splitter<'t> {
 
     #[inline]
     fn span(&mut self, start: usize, end: usize, quoted: Option<Quoted>) -> Span {
-        let position = |at: usize| u32::try_from(at).expect("blocks are shorter than 4 GiB");
-        let (end, flags) = match quoted {
-            None => (end, 0),
-            Some(quoted) if self.text[quoted.end + 1..end].trim_ascii().is_empty() => match quoted.escaped {
-                false => (quoted.end, QUOTED),
-                true => (quoted.end + 1, QUOTED | ESCAPED),
-            },
-            Some(_) => {
+        match quoted {
+            None => Span::new(start, end, 0),
+            Some(quoted) if quoted.end + 1 == end && !quoted.escaped => Span::new(start, quoted.end, QUOTED),
+            Some(quoted) => self.unusual_span(start, end, quoted),
+        }
+    }
+
+    fn unusual_span(&mut self, start: usize, end: usize, quoted: Quoted) -> Span {
+        let (end, flags) = match self.text[quoted.end + 1..end].trim_ascii().is_empty() {
+            true if quoted.escaped => (quoted.end + 1, QUOTED | ESCAPED),
+            true => (quoted.end, QUOTED),
+            false => {
                 self.is_malformed = true;
                 (end, ESCAPED)
             }
         };
         let backslashes = if self.dialect.has_backslashes && flags & ESCAPED != 0 { BACKSLASHES } else { 0 };
-        Span { start: position(start), length: position(end - start) | flags | backslashes }
+        Span::new(start, end, flags | backslashes)
     }
 
     /// Walks to the next row, over empty lines and comments.

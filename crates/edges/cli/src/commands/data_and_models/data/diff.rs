@@ -69,6 +69,6 @@ fn files(printer: Printer, what: &str, paths: &[String]) {
     printer.line(format!("{} {what}:", paths.len()));
     paths.iter().take(SHOWN_FILES).for_each(|path| printer.line(format!("  {}", path)));
     if paths.len() > SHOWN_FILES {
-        printer.line(format!("  … and {} more", paths.len() - SHOWN_FILES));
+        printer.line(format!("  … and {} more (`--json` has all)", paths.len() - SHOWN_FILES));
     }
 }

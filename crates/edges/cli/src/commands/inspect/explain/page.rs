@@ -34,7 +34,7 @@ const STACKS_MAX: usize = 16;
 
 pub fn print(printer: Printer, page: &Explanation) {
     heading(printer, page);
-    page.since_last_good.iter().for_each(|diff| difference(printer, diff));
+    page.since_last_good.iter().for_each(|diff| difference(printer, diff, "since_last_good.changes"));
     if let Some(attempt) = &page.attempt {
         why(printer, page, attempt);
         attempts(printer, page);
@@ -43,7 +43,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         tried(printer, page, attempt);
     }
     listed(printer, "Pre-flight", &page.preflight, preflight);
-    page.parent_diff.iter().for_each(|diff| difference(printer, diff));
+    page.parent_diff.iter().for_each(|diff| difference(printer, diff, "parent_diff.changes"));
     listed(
         printer,
         same_inputs_title(&page.same_inputs, page.run.data_sha256.is_some()),
@@ -185,7 +185,7 @@ fn stacks(printer: Printer, detection: &Detection) {
     }
     let left_out = detection.stacks.len().saturating_sub(STACKS_MAX);
     if left_out > 0 {
-        printer.line(format!("      … {left_out} more"));
+        printer.line(format!("      … {left_out} more lines"));
     }
 }
 
@@ -196,7 +196,10 @@ fn why(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
     section(printer, &format!("Attempt {} of {of} · {}{rung}", attempt.attempt_number, attempt.attempt_id));
     match &page.termination {
         Some(termination) => ended(printer, termination),
-        None => fact(printer, "state", format!("{} (it has not ended)", attempt.state)),
+        None => {
+            let known = page.short.get(1).map_or("it has not ended", |line| line.text.as_str());
+            fact(printer, "state", format!("{} ({known})", attempt.state));
+        }
     }
     optional(printer, "status", exit_status(attempt.exit_code, attempt.signal));
     page.health.iter().for_each(|health| healthy(printer, health, page.health_lines()));
@@ -360,7 +363,8 @@ fn placed(printer: Printer, place: &AttemptPlacement, has_ended: bool) {
     optional(printer, "arrived", place.engine.completeness.clone());
 }
 
-fn difference(printer: Printer, diff: &Diff) {
+/// `field`: where its changes are in the JSON.
+fn difference(printer: Printer, diff: &Diff, field: &str) {
     section(printer, &format!("Changed since {} ({})", diff.label, diff.against));
     if diff.changes.is_empty() {
         printer.line(format!("  {}", diff.without_changes()));
@@ -370,7 +374,7 @@ fn difference(printer: Printer, diff: &Diff) {
         fact(printer, change.kind.as_str(), change.sentence() + &why);
         change.shown_lines.iter().for_each(|line| fact(printer, "", line));
     }
-    more(printer, diff.changes.len().saturating_sub(CHANGES_MAX));
+    more(printer, diff.changes.len().saturating_sub(CHANGES_MAX), field);
     for unknown in &diff.unknown {
         fact(printer, "not known", &unknown.why);
     }
@@ -516,7 +520,7 @@ fn artifacts(printer: Printer, artifacts: &[AttemptArtifact]) {
         let (size, hash) = (bytes(artifact.size_bytes), short_hash(&artifact.blake3));
         printer.line(format!("  {} · {size} · {hash}{step}", artifact.name));
     }
-    more(printer, artifacts.len().saturating_sub(ARTIFACTS_MAX));
+    more(printer, artifacts.len().saturating_sub(ARTIFACTS_MAX), "artifacts");
 }
 
 /// The loss on data that the model has not seen.

@@ -30,13 +30,13 @@ pub(super) fn metrics(printer: Printer, metrics: &[MetricSummary]) {
         })
         .collect();
     printer.table(&["  metric", "points", "first", "last", "min", "max", "not finite"], rows);
-    more(printer, metrics.len().saturating_sub(METRICS_MAX));
+    more(printer, metrics.len().saturating_sub(METRICS_MAX), "metrics");
 }
 
 /// What of the output, of files of metrics or of an import was left out or changed.
 pub(super) fn left_out(printer: Printer, notes: &[ReadNote]) {
     lines(printer, sentences(notes.iter().take(LEFT_OUT_MAX)));
-    more(printer, notes.len().saturating_sub(LEFT_OUT_MAX));
+    more(printer, notes.len().saturating_sub(LEFT_OUT_MAX), "reading");
 }
 
 pub(super) fn versions(printer: Printer, versions: &[ModelVersion]) {

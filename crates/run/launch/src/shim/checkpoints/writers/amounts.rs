@@ -88,11 +88,11 @@ impl Io {
 }
 
 /// A process that ended, and what it had written if that is known.
-type Ended = (i32, Option<Io>);
+type EndedProcess = (i32, Option<Io>);
 
 /// The processes that the shim waited for since the last look, with what they wrote; none: that is not known.
 #[derive(Debug, Clone, Default)]
-pub(in crate::shim) struct EndedProcesses(Arc<Mutex<Vec<Ended>>>);
+pub(in crate::shim) struct EndedProcesses(Arc<Mutex<Vec<EndedProcess>>>);
 
 impl EndedProcesses {
     /// This process was waited for. What it wrote is since then in the counts of the shim, which were these before; its

@@ -33,7 +33,7 @@ pub(in crate::shim) enum Kin {
 }
 
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownProcess {
     start_ticks: u64,
     name: String,
     kin: Kin,
@@ -50,7 +50,7 @@ pub(in crate::shim) struct Family {
     attempt: String,
     ancestors: BTreeSet<ProcessIdentity>,
     program: Option<(u64, u64)>,
-    known: HashMap<i32, Known>,
+    known: HashMap<i32, KnownProcess>,
 }
 
 impl Family {
@@ -65,7 +65,7 @@ impl Family {
             && let Ok(Some(stat)) = ProcessStat::read(identity.pid)
             && identity.matches(&stat)
         {
-            let known = Known { start_ticks: stat.start_ticks, name: stat.name, kin: Kin::Own };
+            let known = KnownProcess { start_ticks: stat.start_ticks, name: stat.name, kin: Kin::Own };
             family.known.insert(stat.pid, known);
         }
         family
@@ -97,14 +97,16 @@ impl Family {
     }
 
     fn kin_by(&mut self, stat: &ProcessStat, read: &dyn Fn(i32) -> Option<ProcessStat>) -> Kin {
-        let is_same = |known: &&Known| known.start_ticks == stat.start_ticks && known.name == stat.name;
+        let is_same =
+            |known: &&KnownProcess| known.start_ticks == stat.start_ticks && known.name == stat.name;
         if let Some(known) = self.known.get(&stat.pid).filter(is_same) {
             return known.kin.clone();
         }
         let kin = self.find(stat, read);
         // A process that has ended shows neither its program nor its environment.
         if !stat.has_ended() || kin == Kin::Own {
-            let known = Known { start_ticks: stat.start_ticks, name: stat.name.clone(), kin: kin.clone() };
+            let known =
+                KnownProcess { start_ticks: stat.start_ticks, name: stat.name.clone(), kin: kin.clone() };
             self.known.insert(stat.pid, known);
         }
         kin

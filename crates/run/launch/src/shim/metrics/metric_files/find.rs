@@ -10,7 +10,7 @@ use super::super::below::{each_file_below, may_have_results};
 
 /// A file that may have metrics.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct MetricFile {
     pub path: PathBuf,
     pub form: Form,
     /// The names of the folders down to it.
@@ -20,7 +20,7 @@ pub(super) struct Found {
     pub modified_ns: i64,
 }
 
-impl Found {
+impl MetricFile {
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -37,7 +37,7 @@ impl Found {
 }
 
 /// Such files below a folder, but not in Trackway's home, and whether there are more entries than are looked at.
-pub(super) fn files_below(root: &Path, home: &Path) -> (Vec<Found>, bool) {
+pub(super) fn files_below(root: &Path, home: &Path) -> (Vec<MetricFile>, bool) {
     let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
     let is_home = |path: &Path| {
         path.file_name() == home.file_name() && path.canonicalize().is_ok_and(|path| path == home)
@@ -51,7 +51,7 @@ pub(super) fn files_below(root: &Path, home: &Path) -> (Vec<Found>, bool) {
         let Some((form, file)) = form.and_then(|form| Some((form, entry.metadata().ok()?))) else { return };
         let modified_ns = file.mtime().saturating_mul(1_000_000_000).saturating_add(file.mtime_nsec());
         let (inode, bytes) = (file.ino(), file.len());
-        found.push(Found { path: entry.path(), form, way: way.to_owned(), inode, bytes, modified_ns });
+        found.push(MetricFile { path: entry.path(), form, way: way.to_owned(), inode, bytes, modified_ns });
     });
     (found, is_cut)
 }

@@ -28,13 +28,13 @@ pub(super) enum Row {
 
 /// How far a file is known, and what shows later that it only grew.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownContent {
     bytes: u64,
     head: Vec<u8>,
     tail: Vec<u8>,
 }
 
-impl Known {
+impl KnownContent {
     /// A whole file of this length.
     pub fn of(path: &Path, bytes: u64) -> Self {
         let tail = bytes.min(TAIL_BYTES as u64);
@@ -79,14 +79,14 @@ pub(super) struct GrowingLog {
     form: Form,
     reader: LogReader,
     /// What was there before the attempt began.
-    before: Known,
-    read: Known,
+    before: KnownContent,
+    read: KnownContent,
     inode: u64,
 }
 
 impl GrowingLog {
-    pub fn new(form: Form, before: Known) -> Self {
-        Self { form, reader: LogReader::new(form), before, read: Known::default(), inode: 0 }
+    pub fn new(form: Form, before: KnownContent) -> Self {
+        Self { form, reader: LogReader::new(form), before, read: KnownContent::default(), inode: 0 }
     }
 
     pub fn axis(&self) -> Option<Axis> {
@@ -104,10 +104,11 @@ impl GrowingLog {
         if self.read.bytes == 0 {
             // One of the same length was rewritten.
             let is_continued = now.len() > self.before.bytes && self.before.is_in(&file)?;
-            self.before = if is_continued { std::mem::take(&mut self.before) } else { Known::default() };
+            self.before =
+                if is_continued { std::mem::take(&mut self.before) } else { KnownContent::default() };
         } else if !self.has_grown(&file, &now)? {
             // A file that took the place of another one is new as a whole.
-            *self = Self::new(self.form, Known::default());
+            *self = Self::new(self.form, KnownContent::default());
             found(Row::Again);
         }
         self.inode = now.ino();

@@ -32,8 +32,8 @@ use super::printed::{PrintedCounts, records_metrics};
 use crate::shim::checkpoints::writers::{EndedProcesses, MainProcess, WriterView, Writers};
 use crate::shim::side::{Records, SideThread};
 use crate::{Isolation, StoredLaunch};
-use find::{Found, files_below};
-use growing::{GrowingLog, Known, Row, text_of};
+use find::{MetricFile, files_below};
+use growing::{GrowingLog, KnownContent, Row, text_of};
 use own::{Ownership, Proof};
 use record::Record;
 
@@ -58,7 +58,7 @@ pub(in crate::shim) struct MetricFiles {
 /// What was there before the attempt began, and is not of it.
 #[derive(Default)]
 pub(in crate::shim) struct WhatWasThere {
-    logs: HashMap<PathBuf, Known>,
+    logs: HashMap<PathBuf, KnownContent>,
     /// What states had, by the folder whose values it is.
     histories: HashMap<PathBuf, StateHistory>,
 }
@@ -73,7 +73,7 @@ impl WhatWasThere {
 
     fn note(&mut self, root: &Path, home: &Path) {
         let (found, _) = files_below(root, home);
-        let (states, logs): (Vec<Found>, Vec<Found>) = found
+        let (states, logs): (Vec<MetricFile>, Vec<MetricFile>) = found
             .into_iter()
             .filter(|one| one.form == Form::State || one.form.is_log())
             .partition(|one| one.form == Form::State);
@@ -85,9 +85,9 @@ impl WhatWasThere {
         for (number, found) in logs.into_iter().enumerate() {
             // Of more files than may be logs only the length is noted.
             let known = if number < FILES_MAX {
-                Known::of(&found.path, found.bytes)
+                KnownContent::of(&found.path, found.bytes)
             } else {
-                Known::of_length(found.bytes)
+                KnownContent::of_length(found.bytes)
             };
             self.logs.insert(found.path, known);
         }
@@ -154,7 +154,7 @@ impl MetricFiles {
 
 /// A file that is followed.
 struct Followed {
-    found: Found,
+    found: MetricFile,
     own: Ownership,
     content: Content,
     /// Length and time of its state that was read as a whole.
@@ -190,14 +190,14 @@ struct Follower {
     folder: PathBuf,
     files: BTreeMap<PathBuf, Followed>,
     /// What was there before the attempt began.
-    before: HashMap<PathBuf, Known>,
+    before: HashMap<PathBuf, KnownContent>,
     /// Files that are no logs, by path and inode.
     others: HashSet<(PathBuf, u64)>,
     /// How many files are too many, at the last look.
     beyond: usize,
     histories: HashMap<PathBuf, StateHistory>,
     /// Of each folder the state that was recorded last, and its last entry.
-    last_entries: HashMap<PathBuf, (Found, Point)>,
+    last_entries: HashMap<PathBuf, (MetricFile, Point)>,
     record: Record,
     is_cut: bool,
 }
@@ -254,7 +254,7 @@ impl Follower {
     }
 
     /// Takes in that a file was changed since the attempt began.
-    fn meet(&mut self, found: Found) {
+    fn meet(&mut self, found: MetricFile) {
         if self.others.contains(&(found.path.clone(), found.inode)) {
             return;
         }
@@ -310,7 +310,12 @@ impl Follower {
     }
 
     /// Why the values of a log are not recorded, if it is known.
-    fn look_at_log(&mut self, found: &Found, log: &mut Log, is_last: bool) -> io::Result<Option<String>> {
+    fn look_at_log(
+        &mut self,
+        found: &MetricFile,
+        log: &mut Log,
+        is_last: bool,
+    ) -> io::Result<Option<String>> {
         let Log { growing, replay, judge, left } = log;
         growing.read(&found.path, is_last, |row| match (row, judge.as_mut()) {
             (Row::Again, judge) => {
@@ -341,7 +346,7 @@ impl Follower {
     }
 
     /// Records what of a row is new, but for metrics that are left to what is printed.
-    fn write_new(&mut self, found: &Found, replay: &mut Replay, left: &BTreeSet<String>, point: Point) {
+    fn write_new(&mut self, found: &MetricFile, replay: &mut Replay, left: &BTreeSet<String>, point: Point) {
         let Some(mut point) = replay.take(point) else { return };
         point.values.retain(|(name, _)| !left.contains(name));
         if !point.values.is_empty() {
@@ -359,7 +364,7 @@ impl Follower {
     }
 
     /// States count as logs of epochs do: what the script prints of the same is finer.
-    fn look_at_state(&mut self, found: &Found, is_last: bool) -> io::Result<Option<String>> {
+    fn look_at_state(&mut self, found: &MetricFile, is_last: bool) -> io::Result<Option<String>> {
         let Some(entries) = read_state(&text_of(&found.path, STATE_BYTES_MAX)?) else {
             return Ok(Some("its `log_history` cannot be read".to_owned()));
         };
@@ -387,7 +392,7 @@ impl Follower {
         Ok(None)
     }
 
-    fn look_at_settings(&mut self, found: &Found) -> io::Result<Option<String>> {
+    fn look_at_settings(&mut self, found: &MetricFile) -> io::Result<Option<String>> {
         let text = text_of(&found.path, SETTINGS_BYTES_MAX)?;
         let Settings { named, left_out } = match found.form {
             Form::Overrides => read_overrides(&text),

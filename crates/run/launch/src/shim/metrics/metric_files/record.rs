@@ -12,7 +12,7 @@ use trackway_recorder::Origin;
 use trackway_redact::Redactor;
 
 use super::super::below::BelowRecord;
-use super::find::Found;
+use super::find::MetricFile;
 use crate::shim::side::Records;
 
 /// Of so many metrics it is remembered which file they are of; further ones are left out.
@@ -22,7 +22,7 @@ const SETTINGS_MAX: usize = 512;
 
 /// What is said of one file.
 #[derive(Debug, Default)]
-struct Said {
+struct FileReport {
     form: Option<Form>,
     shown_by: &'static str,
     values: u64,
@@ -42,7 +42,7 @@ pub(super) struct Record {
     /// Of each metric the file or, of states, the folder.
     owners: HashMap<String, PathBuf>,
     settings: HashMap<String, String>,
-    said: BTreeMap<PathBuf, Said>,
+    said: BTreeMap<PathBuf, FileReport>,
 }
 
 impl Record {
@@ -66,13 +66,13 @@ impl Record {
     }
 
     /// Whether values of the same file, or of another state in its folder, were recorded.
-    pub fn has_values_of(&self, found: &Found) -> bool {
+    pub fn has_values_of(&self, found: &MetricFile) -> bool {
         let source = self.source(found);
         self.owners.values().any(|owner| *owner == source)
     }
 
     /// Of all states of one training, the folder.
-    fn source(&self, found: &Found) -> PathBuf {
+    fn source(&self, found: &MetricFile) -> PathBuf {
         match found.form {
             Form::State => found.folder_of_values(&self.below.root),
             _ => found.path.clone(),
@@ -80,7 +80,7 @@ impl Record {
     }
 
     /// What precedes the names of a folder's values: nothing, unless another folder has one of the names of its first row.
-    fn prefix(&mut self, found: &Found, point: &Point) -> String {
+    fn prefix(&mut self, found: &MetricFile, point: &Point) -> String {
         let folder = found.folder_of_values(&self.below.root);
         if let Some(known) = self.prefixes.get(&folder) {
             return known.clone();
@@ -92,7 +92,7 @@ impl Record {
         prefix
     }
 
-    pub fn write(&mut self, found: &Found, point: Point) {
+    pub fn write(&mut self, found: &MetricFile, point: Point) {
         let at = Timestamp::from_micros(found.modified_ns / 1000);
         let prefix = self.prefix(found, &point);
         let source = self.source(found);
@@ -134,7 +134,7 @@ impl Record {
         self.redactor.text(name) != name || self.redactor.is_number_secret(value)
     }
 
-    pub fn write_setting(&mut self, found: &Found, name: &str, value: &str) {
+    pub fn write_setting(&mut self, found: &MetricFile, name: &str, value: &str) {
         let value = self.redactor.value(name, value).into_owned();
         let name = self.redactor.text(name).into_owned();
         if self.settings.get(&name) == Some(&value) {

@@ -3,10 +3,10 @@
 //! One line does not show what it is: `loss: 0.5` may be a measure. A block counts once it has sections and either a usual setting or three
 //! lines that are no measures; without sections it needs both, and a measure ends it. An empty line ends it in any case.
 
-use super::lexical::names::{self, Meaning};
-use super::lexical::prefix;
-use super::lines::without_steering;
-use super::settings::Settings;
+use super::super::lexical::names::{self, Meaning};
+use super::super::lexical::prefix;
+use super::super::lines::without_steering;
+use super::Settings;
 use crate::text::yaml::unquoted;
 
 /// So many lines that are no measures show that a block is a configuration.
@@ -20,7 +20,7 @@ const OF_PLACES: [&str; 6] = ["batch", "epoch", "iter", "iteration", "round", "s
 
 /// What was printed of a block on one output.
 #[derive(Debug, Default)]
-pub(super) struct YamlBlock {
+pub(in crate::printed) struct YamlBlock {
     /// The sections that are open: how far each is indented, and its name.
     open: Vec<(usize, String)>,
     /// The names without indentation; YAML has each of them once.
@@ -148,7 +148,7 @@ fn part(body: &str) -> Option<Part<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Printed, PrintedReader};
+    use super::super::super::{Printed, PrintedReader};
 
     /// The settings and the metrics of what a script printed.
     fn read(text: &str) -> (String, Vec<String>) {

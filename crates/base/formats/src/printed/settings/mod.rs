@@ -1,6 +1,8 @@
 //! Settings that a script shows before it trains: blocks of `name = value` and of YAML, a dict of its arguments, the number of steps.
 
-use super::lexical::named::Named;
+pub(super) mod yaml;
+
+use super::lexical::named::LineValues;
 use super::lexical::names::{self, Meaning};
 use crate::record::unmarked;
 
@@ -136,7 +138,7 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     (is_name && !value.is_empty()).then_some((name, value))
 }
 
-impl Named {
+impl LineValues {
     /// Whether it only repeats settings: no place, no measure, and at least one usual setting.
     pub fn is_echo(&self) -> bool {
         let is_setting = |(name, _): &(String, f64)| names::is_setting(&name.to_lowercase());

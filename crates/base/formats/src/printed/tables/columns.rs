@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::NAME_BYTES_MAX;
-use super::lexical::commas;
-use super::lexical::names::{self, Meaning};
-use super::lexical::tokens::{number_of, share_of};
+use super::super::NAME_BYTES_MAX;
+use super::super::lexical::commas;
+use super::super::lexical::names::{self, Meaning};
+use super::super::lexical::tokens::{number_of, share_of};
 
 /// A name of a row without bars has so many words at most.
 pub(super) const NAME_WORDS_MAX: usize = 5;
@@ -182,7 +182,7 @@ pub(super) fn with_signs_at_numbers(row: &str) -> Cow<'_, str> {
 }
 
 /// The value of a line that has nothing but a name with brackets at its end and a number: `time (s): 3.5`.
-pub(super) fn value_behind_brackets(line: &str) -> Option<(String, f64)> {
+pub(in crate::printed) fn value_behind_brackets(line: &str) -> Option<(String, f64)> {
     let (head, cell) = line.rsplit_once([':', '='])?;
     let head = head.trim();
     let is_name = head.starts_with(char::is_alphabetic)

@@ -78,7 +78,7 @@ struct Records {
 
 /// What a printed number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counts {
+pub(in crate::printed) enum Counts {
     /// The steps of the training: `global_step`.
     Training,
     /// The steps of the epoch: `[2, 2000]`.
