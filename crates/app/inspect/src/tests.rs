@@ -144,7 +144,7 @@ fn a_refusal_before_the_first_attempt_is_explained() {
     let [refused] = page.timeline.as_slice() else { panic!("{:?}", page.timeline) };
     assert_eq!(
         (refused.kind.as_str(), refused.text.as_str()),
-        ("launch_refused", "`train.csv` does not exist")
+        ("launch_refused", "launch_refused: `train.csv` does not exist")
     );
     context.set_run_state(run_id, RunState::Waiting).unwrap();
     let waits = explain(context, bench.run_of(run_id)).unwrap();

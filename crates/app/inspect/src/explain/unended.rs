@@ -84,12 +84,7 @@ impl Unended {
             None => Some(format!("end it: trackway stop {run_id}")),
         };
         let end = end.filter(|_| self.set_aside.is_none() && self.state != AttemptState::Ended);
-        let actions: Vec<String> = [resume, watch, end].into_iter().flatten().collect();
-        if actions.is_empty() {
-            vec!["see what is wrong in this home: trackway doctor".into()]
-        } else {
-            actions
-        }
+        [resume, watch, end].into_iter().flatten().collect()
     }
 }
 
@@ -163,6 +158,5 @@ mod tests {
         assert_eq!(alone.actions(run_id, false, false).len(), 2);
         let aside = Unended { set_aside: Some("torn".into()), ..running() };
         assert_eq!(of(&aside), ["when that is repaired, seal it: trackway resume"]);
-        assert_eq!(aside.actions(run_id, false, false), ["see what is wrong in this home: trackway doctor"]);
     }
 }

@@ -140,6 +140,9 @@ fn end_of_numbered_word(text: &str) -> Option<usize> {
     begins.then(|| end_of(text, belongs_to_word))
 }
 
+/// Most groups of a number behind its first digits. Each number of a long list is looked at for its groups.
+const GROUPS_MAX: usize = 8;
+
 /// The end of a number with commas between its digits, with all that is written at it; nothing if it has none.
 pub(super) fn end_of_commas(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
@@ -149,7 +152,11 @@ pub(super) fn end_of_commas(text: &str) -> Option<usize> {
     let mut end = first;
     // `1.234,5`, `1 234,5`
     let sign = bytes.get(first).copied().filter(|sign| (1..=3).contains(&first) && b". ".contains(sign));
-    while sign.is_some() && bytes.get(end).copied() == sign && digits_from(end + 1) == 3 {
+    while sign.is_some()
+        && end < first + 4 * GROUPS_MAX
+        && bytes.get(end).copied() == sign
+        && digits_from(end + 1) == 3
+    {
         end += 4;
     }
     let has_groups = end > first;
@@ -177,8 +184,12 @@ pub(super) fn end_of_groups(text: &str) -> Option<usize> {
     let sign = bytes.get(first).filter(|sign| matches!(sign, b'\'' | b'_' | 0xc2 | 0xe2))?;
     let sign = text[first..].chars().next().filter(|letter| sign.is_ascii() || is_group_sign(*letter))?;
     let mut end = first;
-    while text[end..].starts_with(sign) && digits_from(bytes, end + sign.len_utf8()) == 3 {
-        end += sign.len_utf8() + 3;
+    let group = sign.len_utf8() + 3;
+    while end < first + group * GROUPS_MAX
+        && text[end..].starts_with(sign)
+        && digits_from(bytes, end + sign.len_utf8()) == 3
+    {
+        end += group;
     }
     // `16_123_h1` is a name.
     let continues = text[end..].starts_with(is_group_sign);
@@ -454,6 +465,18 @@ fn end_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
 mod tests {
     use super::super::commas;
     use super::*;
+
+    /// Proves that a number has no end where it has more groups than any number has: a long list is read in one pass.
+    #[test]
+    fn groups_are_bounded() {
+        for (sign, groups, expected) in [(" ", 8, true), (" ", 9, false), (" ", 9000, false)] {
+            let text = format!("1{},5", format!("{sign}234").repeat(groups));
+            assert_eq!(end_of_commas(&text).is_some(), expected, "{groups}");
+        }
+        for (groups, expected) in [(8, true), (9, false)] {
+            assert_eq!(end_of_groups(&format!("1{}", "'234".repeat(groups))).is_some(), expected, "{groups}");
+        }
+    }
 
     fn numbers(line: &str) -> Vec<f64> {
         let value = |token: &Token<'_>| match token {
